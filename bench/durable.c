@@ -191,7 +191,7 @@ static void run_zeroes(const char *path, off_t bytes, unsigned int every_ms)
 	if (fd < 0)
 		fail(path);
 	do {
-		/* What is zeroed already would cost nothing. */
+		/* Space that is zeroed already would cost nothing. */
 		if (ftruncate(fd, 0) < 0)
 			fail("ftruncate");
 		if (fallocate(fd, FALLOC_WRITE_ZEROES, 0, bytes) < 0)

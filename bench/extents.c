@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 	each("overwrite", fd, count, 1, write_block);
 	if (fsync(fd) < 0)
 		fail("fsync");
-	/* From the device, and not from what the kernel has in memory. */
+	/* Read from the device, not from the page cache. */
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	each("read", fd, count, 1, read_block);

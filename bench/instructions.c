@@ -95,7 +95,7 @@ static void sync_all(void)
 	must(zf_fs_syncfs(fs, &ctx), "syncfs");
 }
 
-/* Of one call that does as much as OPERATIONS others prepared. */
+/* For an operation whose single call does the work of OPERATIONS prepared ones. */
 static uint64_t all_operations(void)
 {
 	return OPERATIONS;
@@ -153,7 +153,7 @@ static uint64_t scattered_offset(unsigned int i)
 	return (uint64_t)scattered(i, FILE_BLOCKS) * IO_BYTES;
 }
 
-/* Half of each 16 bytes is random: what there is to compress is as much as in a database's log. */
+/* Half of each 16 bytes is random, so the data compresses as well as a database's log. */
 static void fill_bytes(void)
 {
 	uint64_t random = 88172645463325252, word;
@@ -286,7 +286,8 @@ static bool has_avx2(void)
 #endif
 }
 
-/* All that changes the counts, but for the sources: libraries have variants for each processor. */
+/* All that changes the counts, except for the sources: libraries have variants for each processor.
+ */
 static void print_surroundings(void)
 {
 	struct utsname machine;

@@ -183,7 +183,7 @@ static void *serve_mail(void *arg)
 	return NULL;
 }
 
-/* Filling is not what is measured, so it need not be durable file by file. */
+/* Filling is not measured, so it need not be durable file by file. */
 static void *fill(void *arg)
 {
 	struct worker *w = arg;

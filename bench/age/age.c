@@ -125,7 +125,7 @@ static void mount(void)
 		zf_alloc_set_reclaim_target(zf_fs_alloc(fs), options.target);
 }
 
-/* From what the filesystem is when it has been made on. */
+/* The trace begins with the state of the newly made filesystem. */
 static void start_trace(void)
 {
 	const struct zf_trace_about about = {

@@ -66,8 +66,7 @@ void age_zipf_init(struct age_zipf *zipf, uint64_t n, double theta)
 /*
  * A point below the curve x^-theta by inversion, and its nearest whole number k. The piece of the
  * curve that belongs to k is larger than k's weight: what lies in the excess is drawn again. So
- * near to k that it cannot lie there
- * (`accept`) is most of it.
+ * near to k that it cannot lie there (`accept`) is most of it.
  */
 uint64_t age_zipf_draw(const struct age_zipf *zipf, struct age_random *random)
 {

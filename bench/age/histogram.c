@@ -19,7 +19,7 @@ static unsigned int bucket_of(uint64_t ns)
 	return (unsigned int)zf_min_u64(bucket, BUCKETS - 1);
 }
 
-/* The longest that is in it. */
+/* The longest latency that the bucket holds. */
 static uint64_t end_of(unsigned int bucket)
 {
 	unsigned int shift =

@@ -18,7 +18,8 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Until reclaim has nothing to do: either half begins alike. It may be all that it can do. */
+/* Waits until reclaim has nothing to do, so that both halves begin alike, or until SETTLE_MS are
+ * over: reclaim may be unable to reach its target. */
 static void settle(struct zf_fs *fs)
 {
 	struct zf_reclaim_room room;

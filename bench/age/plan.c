@@ -3,7 +3,8 @@
 
 #include "base/bits.h"
 
-/* Superblock 2, log 2, kept for metadata 1 and for reclaim 3: docs/design.md, space. */
+/* 2 for the superblock, 2 for the log; kept: 1 for metadata, 3 for reclaim (docs/design.md, space).
+ */
 #define FIXED_ZONES 8u
 
 /*

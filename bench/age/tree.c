@@ -72,7 +72,7 @@ static uint64_t draw_size(struct tree *tree)
 	return 1;
 }
 
-/* What was made lately is what is worked on: two of three times one of the youngest eighth. */
+/* Recent files are used most: two times out of three, a file of the youngest eighth. */
 static struct file *draw_file(struct tree *tree)
 {
 	size_t young = tree->count / 8 + 1;
@@ -231,7 +231,7 @@ static int move(struct tree *tree, struct file *file, unsigned int directory, ui
 	return r;
 }
 
-/* Written beside, made durable, and put in its place, as editors save. */
+/* Writes a new file, makes it durable, and renames it over the old one, as editors save. */
 static int replace(struct tree *tree, struct file *file)
 {
 	size_t old = (size_t)(file - tree->files);
@@ -376,7 +376,7 @@ static int verify_file(struct tree *tree, const struct file *file, struct age_fr
 	return 0;
 }
 
-/* Names that nobody gave, or that are gone, would show. */
+/* Names that were never created, or that were deleted, would show. */
 static int64_t count_names(struct tree *tree, unsigned int directory)
 {
 	struct age_user *user = tree->load.user;

@@ -66,7 +66,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* What a thread does while the user goes on. */
+/* The work that background threads would do while the user goes on. */
 static int reclaim(struct age_user *user)
 {
 	int r;

@@ -112,7 +112,7 @@ static void end(struct scene *scene)
 
 /* ---- the life of the zones ---- */
 
-/* Of each its role, the bytes that are written, and those that are live. */
+/* For each zone its role, its written bytes, and its live bytes. */
 static void print_zones(struct scene *scene)
 {
 	struct zf_alloc *alloc = zf_fs_alloc(scene->fs);
@@ -237,7 +237,7 @@ void scene_burst(void)
 	bytes = scene.user.bytes + AGEING_TURNOVERS * scene.zones * scene.zone_bytes;
 	while (scene.user.bytes < bytes)
 		step(&scene);
-	/* What ageing has left behind is done. */
+	/* Does the work that ageing has left behind. */
 	sleep_until(now_ns() + 5 * SECOND_NS);
 	scene.user.latency = (struct age_histogram){0};
 	zero_ns = now_ns();

@@ -20,7 +20,7 @@ static char prefix[] = "scenes";
 static const struct zf_report report = {.fn = zf_report_stderr, .arg = prefix};
 static const struct zf_ctx ctx = {.may_wait = true};
 
-/* A second later at each look. */
+/* Each reading of the clock is a second later. */
 static int64_t tick(void *arg)
 {
 	int64_t *now_ns = arg;
@@ -102,7 +102,7 @@ void scene_change(const char *path)
 	unmount(fs, dev);
 }
 
-/* Of each block a part is noise, so that it can be packed to that. */
+/* A part of each block is noise, so that the block can be packed to that size. */
 static void fill(char content[CONTENT_LEN])
 {
 	uint64_t random = 1;

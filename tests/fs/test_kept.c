@@ -394,7 +394,7 @@ static void who_finds_the_slack_in_use_waits_for_its_writer(void **state)
 	free(writer);
 }
 
-/* Many zones: the reserved zones are a small part of them. */
+/* As few zones as possible of which the reserved zones are only a small part. */
 static const struct data_rig_options wide = {.seed = 9,
 					     .zone_count = 480,
 					     .zone_size = 256 << 10,

@@ -90,7 +90,7 @@ static void waits_for_the_first_time(void **state)
 	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
 }
 
-/* What happened in a long time tells nothing of the last moments. */
+/* The sum over a long time says nothing about the last moments. */
 static void had_little_to_do(void **state)
 {
 	struct zf_roam_sample sample;
@@ -102,7 +102,7 @@ static void had_little_to_do(void **state)
 	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
 }
 
-/* Released, it is not asked whether it waits: it is bound again, and asked then. */
+/* A thread that was released is not asked whether it waits: it is bound again first. */
 static void is_bound_again(void **state)
 {
 	struct zf_roam_sample sample;

@@ -198,7 +198,7 @@ static void appender_init(struct appender *a, uint32_t zone_no)
 		a->appends[i].buf = blocks_new(geometry->append_limit, 0);
 }
 
-/* Every append is where it says, nothing lies in between, and the pointer is behind the last. */
+/* Every append is at its reported address, without gaps, and the pointer is behind the last. */
 static void appender_check(struct appender *a)
 {
 	uint64_t capacity = geometry->zone_capacity, covered = 0;
@@ -261,7 +261,7 @@ static void many_appends_in_one_zone_land_in_any_order(void **state)
 	assert_true(stats.fua_writes > 0 && stats.fua_writes < stats.appends);
 	print_message("%" PRIu64 " appends, %" PRIu64 " came back below the one before\n", a->count,
 		      a->below);
-	/* Else nothing has been shown. */
+	/* Otherwise the test has shown nothing. */
 	assert_true(a->below > 0);
 	appender_deinit(a);
 	free(a);
@@ -283,7 +283,7 @@ static uint64_t tag_of(unsigned int number, unsigned int i)
 	return number * 1000 + i;
 }
 
-/* By zf_dev_run: on this very thread. */
+/* zf_dev_run() carries it out on this thread. */
 static void *append_one_by_one(void *arg)
 {
 	struct worker *worker = arg;

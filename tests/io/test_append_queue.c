@@ -26,7 +26,7 @@
 #define REQUESTS_MAX 4000
 #define UNANSWERED   1
 
-/* What a block of the device holds: which block of which request, by whose write. */
+/* The content of a block of the device: which block of which request, and by which write. */
 struct cell {
 	uint32_t request, block; /* request 0: nothing or garbage */
 	bool fua;
@@ -291,7 +291,7 @@ static void deliver_manage(uint32_t zone_no)
 	zf_append_queue_managed(queue, io, 0, device.pointer[zone_no]);
 }
 
-/* Of all that the device could deliver, one at random. Returns false if there is nothing. */
+/* Delivers a random one of the device's pending results. Returns false if there is none. */
 static bool deliver_any(void)
 {
 	uint32_t from = (uint32_t)zf_rng_below(&rng, ZONES);
@@ -828,7 +828,7 @@ static void test_an_unknown_pointer_is_asked_for_first(void **state)
 
 /* ---- at random ---- */
 
-/* Nothing is stored twice, and whoever fails has a reason of his own. */
+/* Nothing is stored twice, and each request that fails has a reason of its own. */
 static void check_answer(const struct request *request)
 {
 	assert_true(request->on_media <= request->blocks);
@@ -859,7 +859,7 @@ static uint32_t last_reset(uint32_t zone_no)
 	return 0;
 }
 
-/* What was acknowledged since the zone was reset is there, in the order in which it came. */
+/* All appends acknowledged since the zone's reset are there, in the order in which they came. */
 static void check_zone(uint32_t zone_no)
 {
 	uint32_t end = 0;

@@ -43,7 +43,7 @@ static void requests_begin_in_the_order_in_which_they_came(void **state)
 	assert_null(zf_command_first_waiting(&pool));
 	zf_command_end(&pool, begun[1]);
 	assert_ptr_equal(zf_command_first_waiting(&pool), &io[2]);
-	/* One is free, but not for who comes now. */
+	/* A command is free, but not for this request. */
 	assert_false(zf_command_may_begin(&pool, &io[4]));
 	for (unsigned int i = 2; i < 5; i++) {
 		assert_ptr_equal(zf_command_first_waiting(&pool), &io[i]);

@@ -66,7 +66,7 @@ static void waiter_done(struct zf_flush_wait *wait)
 	waiter->done = true;
 }
 
-/* Returns whether there is anything to wait for. */
+/* Returns whether there is a flush to wait for. */
 static bool wait_for(struct waiter *waiter, uint64_t mark)
 {
 	*waiter = (struct waiter){.wait = {.mark = mark, .done = waiter_done}};
@@ -79,7 +79,7 @@ static void poll_all(void)
 		;
 }
 
-/* Whatever a cut of the power now does. */
+/* Checks that the block survives a power cut now, whatever the cut does. */
 static void check_survives(uint64_t addr, uint64_t tag)
 {
 	for (uint64_t seed = 1; seed <= 8; seed++) {
@@ -320,8 +320,7 @@ static void many_threads_share_few_flushes(void **state)
 		assert_null(failures);
 	}
 	assert_true(flushes() >= PER_THREAD);
-	/* How many of them meet is for the scheduler to say; what they share then is tested above.
-	 */
+	/* The scheduler decides how many of them meet; the sharing itself is tested above. */
 	assert_true(flushes() < THREADS * PER_THREAD);
 	zf_dev_close(dev);
 	zf_memory_free(memory);

@@ -111,7 +111,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Whoever opens it has looked at the name before, but somebody else may own the directory. */
+/* The opener has checked the name before, but another user may own the directory. */
 static void a_fifo_in_the_place_of_the_image_is_refused_at_once(void **state)
 {
 	const struct zf_open_options options = {.read_only = true};
@@ -590,7 +590,7 @@ static struct zf_image_trailer map_trailer(void)
 	return trailer;
 }
 
-/* As if the host had crashed while the image was in use, with the trailer as it is now. */
+/* Makes the image look as if its host had crashed during use, with the trailer as it is now. */
 static void fake_host_crash(enum zf_image_use use)
 {
 	struct zf_image_trailer trailer = map_trailer();
@@ -625,7 +625,7 @@ static void a_kill_in_the_middle_of_a_reset_leaves_the_zone_as_it_was(void **sta
 	}
 }
 
-/* For a copy of another device. Higher, lower, in the same slot or the other. */
+/* Counts are set for a copy of another device: higher or lower, in the same slot or the other. */
 static void an_empty_zone_takes_any_reset_count(void **state)
 {
 	static const uint64_t counts[] = {7, 9, 8, 2, 1, 1, 0, UINT64_C(1) << 40};
@@ -833,7 +833,7 @@ static void what_is_no_image_says_how_to_make_one(void **state)
 	path[0] = '\0';
 }
 
-/* P7: whatever the trailer says, opening succeeds or fails with an error. */
+/* P7: whatever the trailer contains, opening succeeds or fails with an error. */
 static void a_mangled_trailer_never_does_harm(void **state)
 {
 	const char *given = getenv("ZF_SEED");
@@ -902,7 +902,7 @@ static void a_write_that_the_host_refuses_is_an_io_error(void **state)
 	assert_int_equal(run_write(dev, 3 * ZONE_SIZE + BLOCK, BLOCK, 3, false), 0);
 }
 
-/* Where the table was, the host has no page: that is a signal, and may not end the process. */
+/* The host has no page any more for the table: the signal for that must not end the process. */
 static void an_image_that_is_truncated_turns_read_only(void **state)
 {
 	reopen(); /* the handler: cmocka sets its own for each test */

@@ -95,7 +95,7 @@ int __wrap_fallocate64(int fd, int mode, off_t offset, off_t len);
 int __wrap_fsetxattr(int fd, const char *name, const void *value, size_t len, int flags);
 ssize_t __wrap_fgetxattr(int fd, const char *name, void *value, size_t len);
 
-/* The file as it is, with its attribute: what is durable at this instant. */
+/* The file with its attribute, as it is durable at this instant. */
 static void copy_image(void)
 {
 	char command[256];
@@ -638,7 +638,7 @@ static void a_kill_at_any_call_leaves_the_old_size_or_the_new(void **state)
 	assert_int_equal(open_image(path, &patient), 0);
 }
 
-/* Where nothing but the end of the file tells where the header is. */
+/* Only the end of the file tells where the header is. */
 static void hosts_without_attributes_will_do(void **state)
 {
 	host.no_attributes = true;
@@ -646,7 +646,7 @@ static void hosts_without_attributes_will_do(void **state)
 	a_kill_at_any_call_leaves_the_old_size_or_the_new(state);
 }
 
-/* It goes on with the size that it had; or, if nobody can know what the header is, for reading. */
+/* The image keeps its old size; if its header cannot be identified, it opens only for reading. */
 static void any_call_may_fail(void **state)
 {
 	unsigned int refused = 0, went_on = 0;

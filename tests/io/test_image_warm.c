@@ -85,7 +85,7 @@ static void pause_ms(unsigned int ms)
 	nanosleep(&pause, NULL);
 }
 
-/* Returns what was written ahead when it has come to rest, or after some seconds. */
+/* Returns how much was written ahead, when that no longer changes, or after some seconds. */
 static uint64_t wait_for_rest(uint64_t at_least)
 {
 	uint64_t before = 0, now = ahead_bytes();
@@ -109,7 +109,7 @@ static uint64_t written_behind(uint64_t addr)
 	return (uint64_t)hole - addr;
 }
 
-/* The same when it is so much; or what it is after a minute. */
+/* The same, but waits until it is so much, for a minute at most. */
 static uint64_t wait_for_written_behind(uint64_t addr, uint64_t at_least)
 {
 	for (unsigned int i = 0; i < 600 && written_behind(addr) < at_least; i++)
@@ -149,7 +149,7 @@ static void small_durable_writes_find_written_space(void **state)
 	for (unsigned int i = 0; i < 40; i++)
 		assert_int_equal(run_write(dev, ZONE_SIZE + i * BLOCK, BLOCK, i, true), 0);
 	assert_true(wait_for_rest(AHEAD - MIB) >= AHEAD - MIB);
-	/* As far as the zone goes, and not farther. */
+	/* Writes ahead up to the end of the zone, and not farther. */
 	for (unsigned int i = 0; i < 160; i++)
 		assert_int_equal(
 			run_write(dev, ZONE_SIZE + 40 * BLOCK + i * 64 * 1024, 64 * 1024, i, true),
@@ -293,7 +293,7 @@ static void zeroes_never_land_on_data(void **state)
 	}
 }
 
-/* What lies above a lower bound may be data. */
+/* Bytes above a pointer that is a lower bound may be data. */
 static void nothing_is_written_above_a_lower_bound(void **state)
 {
 	struct zf_image_trailer trailer;

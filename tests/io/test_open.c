@@ -192,7 +192,7 @@ static void assert_said(const char *text)
 		fail_msg("expected '%s' in: %s", text, messages);
 }
 
-/* Of the three only this one, with this path. */
+/* Only this one of the three backends was called, with this path. */
 static void assert_opened(const char *backend_path, const char *path)
 {
 	char full[PATH_MAX] = "";
@@ -344,7 +344,7 @@ static void no_permission_for_them_leaves_the_emulated_ones(void **state)
 	assert_said("/dev/ng0n1 cannot be opened (Permission denied), so appends are emulated");
 }
 
-/* Who only reads does not hear of it. */
+/* A caller that only reads gets no message. */
 static void readers_do_not_care_for_appends(void **state)
 {
 	const struct zf_open_options options = {.read_only = true};

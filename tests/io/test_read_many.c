@@ -357,7 +357,7 @@ static void a_kernel_that_refuses_for_the_moment_is_asked_again(void **state)
 	zf_dev_close(dev);
 }
 
-/* Of many reads those fail that are wrong, and no other. */
+/* Among many reads only those that are wrong fail. */
 static void a_read_that_breaks_a_rule_fails_alone(void **state)
 {
 	struct zf_dev *dev = open_device();
@@ -458,7 +458,7 @@ static void a_read_that_the_caller_carries_out_gets_its_bytes(void **state)
 	for (unsigned int i = 0; i < READS; i++) {
 		struct zf_read *read = &many->reads[i];
 		int fd = zf_dev_read_begin(dev, read);
-		/* Short, a failure, or what was read. */
+		/* The result of a read: short, failed, or complete. */
 		ssize_t results[] = {512, -EIO, 0};
 
 		if (!uses_a_ring(dev)) {

@@ -723,7 +723,7 @@ static void lower_bounds_last_until_somebody_writes(void **state)
 	assert_int_equal(zf_sim_open(found.sim, NULL, &found.dev), 0);
 	assert_true(zf_dev_geometry(found.dev)->pointers_are_lower_bounds);
 
-	/* A second cut before anything was written: what is durable is so all the same. */
+	/* A second cut comes before anything was written: durable data stays durable. */
 	zf_dev_close(found.dev);
 	zf_sim_crash(found.sim, 7, ZF_SIM_CUT_HOST);
 	assert_int_equal(zf_sim_open(found.sim, NULL, &found.dev), 0);
@@ -743,7 +743,7 @@ static void lower_bounds_last_until_somebody_writes(void **state)
 
 #define MODEL_BLOCKS (ZONES * 16)
 
-/* What a test of a filesystem would believe to be durable, kept apart from the simulator. */
+/* The test's own record of what must be durable, kept apart from the simulator. */
 struct model {
 	uint64_t durable[MODEL_BLOCKS]; /* tag + 1, or 0 */
 	uint64_t unflushed[MODEL_BLOCKS];

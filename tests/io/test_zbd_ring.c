@@ -108,7 +108,8 @@ static void done(struct zf_io *io)
 	(void)io;
 }
 
-/* Several are under way when the first one finds out: a file cannot either. */
+/* Several requests are in flight when the first one finds out that the kernel cannot unmap; a file
+ * cannot either. */
 static void a_kernel_that_cannot_unmap_is_asked_once_for_all(void **state)
 {
 	struct zf_io io[8];

@@ -247,7 +247,7 @@ static void check_landed(uint64_t writes)
 	}
 	for (uint32_t i = 0; i < 3; i++)
 		CHECK(pointer_of(first + i) == bytes[i]);
-	/* What waits is merged; or nothing ever is. */
+	/* Waiting appends are merged, or, in the other mode, never. */
 	CHECK(mode == ZF_APPEND_LOCKED ? writes == count : writes < count);
 	printf("# %" PRIu64 " appends of %" PRIu64 " KiB in all, %" PRIu64 " writes\n", count,
 	       (bytes[0] + bytes[1] + bytes[2]) >> 10, writes);
@@ -577,7 +577,7 @@ static int result_where_the_kernel_is_wrong(void)
 	return version == 6 && patch_level >= 10 && patch_level < 19 ? -EIO : 0;
 }
 
-/* Each session has the disk for itself. */
+/* Each session opens the disk exclusively. */
 static void open_natively(const char *character_device)
 {
 	const struct zf_open_options options = {.append = ZF_APPEND_NATIVE};

@@ -112,7 +112,7 @@ static void a_checksum_tells_what_a_block_is(void **state)
 	memcpy(block, record, BLOCK);
 	assert_true(zf_log_carry_verify(block, zf_hash64(record, BLOCK), &has));
 	assert_memory_equal(block, record, BLOCK);
-	/* Neither: it is left as it is. */
+	/* The checksum matches neither case: the block is left as it is. */
 	memcpy(block, record, BLOCK);
 	assert_false(zf_log_carry_verify(block, sum + 1, &has));
 	assert_memory_equal(block, record, BLOCK);
@@ -143,7 +143,7 @@ static void a_record_without_data_carries_none(void **state)
 	assert_false(zf_log_carry_unpack(block, out));
 }
 
-/* As many blocks as a record may have, the carried one among them. */
+/* As many blocks as a record may have, including the carried one. */
 static void a_record_may_be_as_long_as_any(void **state)
 {
 	const uint32_t most = ZF_LOG_RECORD_MAX / BLOCK;
@@ -166,7 +166,7 @@ static void a_record_may_be_as_long_as_any(void **state)
 	assert_false(zf_log_record_peek(block, &record));
 }
 
-/* Whatever a block says, only the data is taken for it, and no byte outside is touched. */
+/* Whatever a block contains, only its data is unpacked, and no byte outside is touched. */
 static void a_damaged_record_carries_nothing_else(void **state)
 {
 	uint8_t data[BLOCK], record[BLOCK], *block = malloc(BLOCK);

@@ -420,7 +420,7 @@ static void a_record_in_the_wrong_zone_does_not_count(void **state)
 	teardown(&rig);
 }
 
-/* No power cut does that: silence would make it the end of the log. */
+/* No power cut causes this damage: without an error it would count as the end of the log. */
 static void a_zone_that_was_reset_since_holds_nothing_and_is_an_error(void **state)
 {
 	struct zf_log_found found;
@@ -442,7 +442,7 @@ static void a_zone_that_was_reset_since_holds_nothing_and_is_an_error(void **sta
 
 /* ---- copies and doubles ---- */
 
-/* A user who reads the device may write what he found there into a file. */
+/* A user who can read the device may write a record that he found there into a file. */
 static void the_content_of_a_file_does_not_pose_as_a_record(void **state)
 {
 	struct zf_log_body body;
@@ -713,7 +713,7 @@ static void a_body_of_an_unknown_kind_is_not_passed_over(void **state)
 	assert_int_equal(read_with_unknown_body(S + 1, version, 2), -EPROTONOSUPPORT);
 	/* Unless it is in the trees already. */
 	assert_int_equal(read_with_unknown_body(S, type, 3), 0);
-	/* A kind that is known, but wrong: no power cut has made that. */
+	/* A body of a known kind that is wrong: no power cut causes that. */
 	assert_int_equal(read_with_unknown_body(S + 1, type, ZF_LOG_EXTENTS), 1);
 	assert_int_equal(read_with_unknown_body(S, type, ZF_LOG_EXTENTS), 0);
 }
@@ -989,7 +989,7 @@ static uint64_t visit(const struct zf_log_body_view *body)
 	return total;
 }
 
-/* Whoever makes an image knows its secret: the hash of a forged record is right. */
+/* The maker of an image knows its secret, so the hash of a forged record is right. */
 static void forge(struct rig *rig, struct zf_rng *rng, uint64_t address)
 {
 	static const uint8_t values[] = {0, 1, 2, 3, 8, 16, 127, 128, 255};

@@ -115,7 +115,7 @@ static void read_log(struct zf_log_found *found)
 	assert_int_equal(zf_ring_open(rig.dev, &rig.report, &ring), 0);
 	assert_int_equal(zf_ring_newest(ring, &super, &stepped_over), 0);
 	assert_int_equal(zf_log_read(rig.dev, super, &rig.report, found), 0);
-	/* In both orders there is neither a gap nor anything twice. */
+	/* In both orders there is no gap, and nothing is there twice. */
 	for (size_t i = 0, expected = super->log_sequence; i < found->list_count; i++)
 		if (found->list[i].fate == ZF_LOG_TO_REPLAY)
 			assert_int_equal(found->list[i].record.sequence, ++expected);
@@ -302,7 +302,7 @@ static void what_is_frozen_is_written_until_it_is_durable(void **state)
 	expect_log(3, 3, 3);
 	cut = zf_sim_clone(rig.sim);
 	assert_int_equal(zf_txn_finish(rig.fs->txn), 0);
-	/* The name of a is in the trees now, and only that. */
+	/* Only the name of a is in the trees now. */
 	expect_log(3, 2, 3);
 	sync_inode(a);
 	expect_log(3, 2, 3);
@@ -416,7 +416,7 @@ static void fail_record(struct zf_sim_fault fault, uint64_t seed)
 	assert_int_equal(commits(), made + 1);
 	expect_log(0, 0, 0);
 
-	/* And the log is there again. */
+	/* The log works again. */
 	data_rig_make(&rig, "b");
 	write_pattern(file, seed | 3, 2 * BLOCK, 2 * BLOCK, ZF_WRITE_DSYNC);
 	assert_int_equal(commits(), made + 1);

@@ -114,8 +114,8 @@ static void one_succeeds_and_the_next_fails(void)
 }
 
 /*
- * Of records that failed the first is the gap: one between them is on the device, but will not be
- * replayed, and who waits for it is told to commit.
+ * The first failed record is the gap: a record between two failed ones is on the device, but will
+ * not be replayed, and a thread that waits for it is told to commit.
  */
 static void the_first_of_two_records_that_failed_is_the_gap(void **state)
 {
@@ -162,7 +162,7 @@ static void lose_an_operation(void)
 	zf_log_add(rig.fs->log, NULL, 0);
 }
 
-/* P2: a record has all operations up to its own, or there is none. */
+/* P2: a record has all operations up to its own, or it is not written. */
 static void no_record_is_written_when_operations_were_lost_before_it(void **state)
 {
 	struct zf_log_part part;

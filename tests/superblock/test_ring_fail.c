@@ -117,7 +117,7 @@ static unsigned int fail_and_go_on(struct disk *disk, unsigned int zone_no, enum
 	zf_sim_observe(disk->sim, cut, disk);
 	while (n < COMMITS && commit(disk) == 0) {
 		n++;
-		/* It says beforehand how many there will be. */
+		/* The ring says beforehand how many commits it can still take. */
 		if (room != UINT32_MAX)
 			assert_int_equal(zf_ring_room(disk->sample.ring), room - 1);
 		room = zf_ring_room(disk->sample.ring);

@@ -95,7 +95,7 @@ static void remove_file(struct stage *stage, unsigned int file)
 	must(zf_fs_unlink(stage->fs, &ctx, ZF_INO_ROOT, name), name);
 }
 
-/* Random bytes: nothing makes them shorter. */
+/* Random bytes, which cannot be compressed. */
 static void write_file(struct stage *stage, unsigned int file, uint64_t offset, uint64_t len)
 {
 	for (uint64_t i = 0; i < len; i += sizeof(uint64_t)) {
@@ -184,7 +184,7 @@ static void prepare_file(struct stage *stage)
 	commit(stage);
 }
 
-/* The variant knows no log: whatever is to be durable is committed. */
+/* The variant has no log: a commit makes everything durable. */
 static void play_fsync(struct stage *stage)
 {
 	for (unsigned int i = 0; i < 6; i++) {
@@ -394,7 +394,7 @@ static void begin(struct stage *stage, const struct zf_trace_about *trace, int f
 	}
 }
 
-/* What a power cut ends is not unmounted. */
+/* A scene that a power cut ends is not unmounted. */
 static void end(struct stage *stage)
 {
 	must(zf_trace_stop(NULL), "trace");

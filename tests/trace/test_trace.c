@@ -264,7 +264,7 @@ static void events_of_threads_are_there_or_counted(void **state)
 	check_nothing_is_lost_silently(&file, &totals);
 	assert_in_range(count(&file, ZF_TRACE_thread), 1, THREADS);
 	assert_true(totals.events >= THREADS * EACH);
-	/* Of one thread in its order. */
+	/* The events of a thread come in its order. */
 	for (size_t i = 0; i < file.count; i++) {
 		if (!is_event(&file.records[i], ZF_TRACE_hole_written))
 			continue;
@@ -327,7 +327,7 @@ static void *tell_until_enough(void *arg)
 	return NULL;
 }
 
-/* With a hook that outlived its trace, one would have sequences or events that are not its own. */
+/* If a hook outlived its trace, a later trace would have sequences or events of another one. */
 static void traces_follow_one_another_while_threads_tell_events(void **state)
 {
 	pthread_t threads[THREADS];

@@ -267,7 +267,7 @@ static void fill_and_empty_a_directory(struct life *life)
 	}
 }
 
-/* What an extent says of a block against what the completion of its append said. */
+/* Compares an extent's address of a block with the one in the completion of its append. */
 static void check_block(struct life *life, unsigned int i, uint64_t offset, uint64_t address)
 {
 	uint8_t block[ZF_BLOCK_SIZE] = {0};
@@ -331,7 +331,7 @@ static void the_device_sees_what_was_promised(void **state)
 	for (unsigned int i = 0; i < FILES; i++)
 		check_file(&life, i);
 
-	/* That all this was put to the test. */
+	/* Asserts that all these cases occurred. */
 	assert_true(life.record->super_writes > COMMITS);
 	assert_true(life.record->super_resets >= 6); /* of two zones: three times around */
 	assert_true(life.record->streams > COMMITS);

@@ -54,7 +54,8 @@ static void commit_in_phases(struct run *run)
 	struct rig_table frozen;
 	struct zf_trans trans;
 
-	/* Not by the phases but by zf_txn_commit() are resets made when the tail has no room. */
+	/* When the tail has no room, zf_txn_commit() makes resets, which the single phases do not.
+	 */
 	if (!zf_alloc_can_freeze(zf_fs_alloc(rig->fs)) || !zf_txn_is_dirty(rig->txn))
 		return;
 	frozen = rig->now;

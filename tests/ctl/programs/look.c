@@ -12,7 +12,7 @@
 
 #define ARGS_MAX 12u
 
-/* Each with the programs_image, and perhaps another operand. */
+/* Each command gets programs_image and perhaps another operand. */
 static const char *const looks[][5] = {
 	{"super"},
 	{"zones"},

@@ -24,7 +24,7 @@ static bool is_mounted(void)
 	return statfs(programs_mountpoint, &info) == 0 && info.f_type == FUSE_MAGIC;
 }
 
-/* False: the daemon has ended before. */
+/* False: the daemon has ended before that. */
 static bool wait_for_mount(pid_t pid)
 {
 	const struct timespec wait = {.tv_nsec = MOUNT_WAIT_NS};
@@ -55,7 +55,7 @@ static bool write_something(void)
 	return close(fd) == 0 && n == sizeof(path);
 }
 
-/* Opens, reads and closes all that is there. */
+/* Opens, reads and closes all files. */
 static int use_one(const char *path, const struct stat *info, int type, struct FTW *ftw)
 {
 	static char buf[65536];

@@ -49,7 +49,7 @@ static bool may_be_given_up(const struct mangling *mangling)
 	return false;
 }
 
-/* True: it is in order now. */
+/* True: the image is in order now. */
 static bool check_and_repair(const struct mangling *mangling, bool is_cut)
 {
 	int before = programs_fsck("-n"), repaired, after;

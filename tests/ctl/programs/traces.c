@@ -58,7 +58,7 @@ static void change_number(uint8_t *bytes, size_t len, size_t first, struct zf_rn
 	memcpy(bytes + at, &number, width);
 }
 
-/* Most are changed behind their header only, for else that is all that would be looked at. */
+/* Most traces are changed only behind the header, because readers stop at a damaged header. */
 static void write_damaged(const struct bytes *bytes, const char *path, struct zf_rng *rng)
 {
 	uint8_t *copy = malloc(bytes->len);

@@ -28,7 +28,7 @@ struct run {
 	uint64_t begun;	 /* what it has begun */
 };
 
-/* Fills the file before power cuts are armed; then works until something fails. */
+/* `prepare` fills the file before the power can go; `work` goes on until something fails. */
 struct workload {
 	void (*prepare)(struct run *run);
 	void (*work)(struct run *run);

@@ -505,7 +505,7 @@ static void each_reason_is_one(void **state)
 	for (unsigned int i = 0; i < 1000; i++)
 		remove_numbered(&known.rig, i);
 	expect_forgotten(&known);
-	/* Pretends that one less had been coming back. */
+	/* Pretends that one zone less had been without live data. */
 	data_rig_truncate(&known.rig, known.file, 0);
 	known_again(&known);
 	assert_true(known.vain.trial.coming > 0);

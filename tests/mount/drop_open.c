@@ -4,7 +4,7 @@
  * --wrap=zf_image_open, so that the daemon opens its image through this file (support/drop_dev.h).
  *
  *      ZFUSE_DROP_SEED=N       draws which data is lost of what was not durable
- *      ZFUSE_DROP_DIE=N        the daemon kills itself in the middle of the Nth durable write; 0: never
+ *      ZFUSE_DROP_DIE=N        it kills itself in the middle of the Nth durable write; 0: never
  */
 #include <stdlib.h>
 

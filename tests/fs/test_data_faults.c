@@ -334,8 +334,8 @@ static void every_open_file_is_told_of_lost_data_once(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Not by syncfs, a query of the extents, a rename over another file, an fsync of a directory, or an
- * fsync without a cursor. */
+/* syncfs, a query of the extents, a rename over another file, an fsync of a directory and an fsync
+ * without a cursor do not take the error. */
 static void nobody_takes_the_error_of_an_open_file(void **state)
 {
 	struct data_rig_options options = {.seed = 2};

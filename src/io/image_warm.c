@@ -126,7 +126,8 @@ static void piece_landed_locked(struct zf_image *image, uint32_t zone_no,
 	image->warmer.from = image->warmer.to = 0;
 	zf_cond_broadcast(&image->warmer.landed);
 	if (r < 0) {
-		image->warmer.off = true;
+		/* The host may have space again later. */
+		image->warmer.off = r != -ENOSPC;
 		return;
 	}
 	image->busy[zone_no].warm_end = piece->to;
@@ -174,11 +175,11 @@ static void warm_zone_locked(struct zf_image *image, uint32_t zone_no)
 	struct warm_piece piece;
 	bool first = true;
 	uint64_t to;
-	int r;
+	int r = 0;
 
 	look_locked(image, zone_no);
 	to = target_locked(image, zone_no);
-	while (next_piece_locked(image, zone_no, to, &piece)) {
+	while (r == 0 && next_piece_locked(image, zone_no, to, &piece)) {
 		zf_mutex_unlock(&image->lock);
 		r = host_has_room(image->fd) ? 0 : -ENOSPC;
 		if (r == 0 && first)

@@ -5,12 +5,14 @@
 #include <linux/magic.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -117,6 +119,23 @@ static uint64_t wait_for_written_behind(uint64_t addr, uint64_t at_least)
 	return written_behind(addr);
 }
 
+/* How often the warmer has asked for the host's space, and whether the host has next to none. */
+static atomic_uint questions;
+static atomic_bool host_is_full;
+
+int __real_fstatvfs64(int fd, struct statvfs *ret);
+int __wrap_fstatvfs64(int fd, struct statvfs *ret);
+
+int __wrap_fstatvfs64(int fd, struct statvfs *ret)
+{
+	int r = __real_fstatvfs64(fd, ret);
+
+	if (host_is_full)
+		ret->f_bavail = 1;
+	questions++;
+	return r;
+}
+
 /* ---- where ---- */
 
 static void a_zone_is_written_ahead_when_it_is_asked_for(void **state)
@@ -176,6 +195,21 @@ static void large_or_plain_writes_do_not_call_for_it(void **state)
 	}
 	pause_ms(50);
 	assert_int_equal(ahead_bytes(), 0);
+}
+
+static void a_host_that_is_short_of_space_is_asked_again(void **state)
+{
+	host_is_full = true;
+	questions = 0;
+	zf_dev_warm(dev, 2);
+	for (unsigned int i = 0; i < 600 && questions == 0; i++)
+		pause_ms(100);
+	assert_true(questions > 0);
+	pause_ms(100);
+	assert_int_equal(ahead_bytes(), 0);
+	host_is_full = false;
+	zf_dev_warm(dev, 2);
+	assert_int_equal(wait_for_rest(AHEAD), AHEAD);
 }
 
 static void without_a_thread_there_is_none(void **state)
@@ -378,6 +412,7 @@ int main(void)
 		TEST(a_zone_is_written_ahead_when_it_is_asked_for),
 		TEST(small_durable_writes_find_written_space),
 		TEST(large_or_plain_writes_do_not_call_for_it),
+		TEST(a_host_that_is_short_of_space_is_asked_again),
 		TEST(without_a_thread_there_is_none),
 		TEST(closing_does_not_wait_for_the_rest),
 		TEST(what_reaches_the_piece_in_flight_waits_for_it),

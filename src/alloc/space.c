@@ -5,16 +5,20 @@
  * Reclaim moves the live data that lies beside garbage. When it has reclaimed all garbage, every
  * zone of data but the one that was filled last is full of live bytes. The room that is free then
  * is what `df` shows. A writer that is refused although it wants less than that waits for reclaim;
- * a writer that wants more is told at once that the device is full (P5).
+ * a writer that wants more gets ENOSPC without reclaim, after the other steps of fs/space/room.h
+ * (P5).
  */
 #include "alloc/alloc_internal.h"
 
-/* Blocks. */
+/*
+ * Sums over all zones but the ring's. All are blocks, except `coming`, `movable` and `meta`, which
+ * count zones.
+ */
 struct count {
 	uint64_t total, live, in_place, dead, garbage, free, retired;
 	uint32_t coming, movable;
 	uint64_t movable_live; /* in the movable zones */
-	uint32_t meta;	       /* zones of metadata with enough garbage */
+	uint32_t meta;	       /* closed metadata zones: emptying them gives more than it costs */
 	uint64_t meta_capacity, meta_used;
 };
 
@@ -24,8 +28,9 @@ static bool is_in_place(const struct zf_zone *zone)
 }
 
 /*
- * Pending appends to a zone count as live there. Those of the COLD stream do not: reclaim moves
- * that data, which is still live in the zone it comes from, and each block counts once.
+ * Reclaim will have to move the blocks of pending appends, too, so they are part of movable_live,
+ * and are shown as unusable. Those in COLD zones are not: reclaim moves that data, which is still
+ * live in the zone it comes from, and each block counts once.
  */
 static void count_movable(const struct zf_zone *zone, struct count *count)
 {
@@ -73,8 +78,9 @@ static bool count_meta(const struct zf_alloc *alloc, const struct zf_zone *zone,
 
 /*
  * The costs of emptying a metadata zone are garbage beside the moved nodes. This garbage goes when
- * the zone to which the nodes moved is emptied in its turn. Only the last zones keep it: each keeps
- * the costs once.
+ * the zone to which the nodes moved is emptied in its turn. When no metadata zone is worth emptying
+ * any more, each zone that then holds moved nodes has the costs of one move as garbage: as many
+ * zones as the live nodes need, at most as many as were emptied.
  */
 static void count_costs(const struct zf_alloc *alloc, struct count *count)
 {
@@ -147,9 +153,9 @@ static void close_then(struct zf_alloc *alloc, enum zf_role role, struct zf_data
 }
 
 /*
- * If its garbage is worth it (zf_alloc_meta_victim()), the open zone of each copy is closed and
- * emptied into the next zone. That zone then has room for as many nodes as the live nodes and the
- * costs leave.
+ * If zf_alloc_can_close_streams_locked() allows it, the open zones of all copies are closed, and
+ * each is emptied into a next zone. That zone then has room for as many nodes as the live nodes and
+ * the costs leave. Otherwise 0.
  */
 static uint64_t nodes_then(const struct zf_alloc *alloc, uint32_t empty_count)
 {
@@ -181,7 +187,11 @@ static void move_nodes_then(const struct zf_alloc *alloc, const struct count *co
 	room->empty = (uint32_t)sub_blocks(room->empty + count->meta, zones);
 }
 
-/* The room when all movable data has moved to the COLD stream, one zone after the other. */
+/*
+ * The room when all movable data has moved to the COLD stream, one zone after the other. With
+ * streams_too, the open zones of the data streams are closed and emptied, too, if they have garbage
+ * and can be closed.
+ */
 static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count *count,
 				     bool streams_too)
 {
@@ -202,7 +212,10 @@ static struct zf_data_room room_then(struct zf_alloc *alloc, const struct count 
 	room.cold += zones * per_zone - moved;
 	room.empty = (uint32_t)sub_blocks(room.empty, zones);
 	move_nodes_then(alloc, count, &room);
-	/* The first zone of data that comes back is set aside for reclaim. */
+	/*
+	 * If more zones are empty then than now, one is set aside for reclaim, as
+	 * zf_alloc_reset_done() does when a zone of data comes back.
+	 */
 	if (room.empty > alloc->empty_count)
 		room.cold_zones = 1;
 	return room;
@@ -227,12 +240,15 @@ static uint64_t available_in(const struct zf_alloc *alloc, enum zf_reserve_class
 {
 	uint64_t blocks = zf_alloc_user_blocks_locked(alloc, class, room);
 
-	/* Room that was promised to joins counts as available: they give it back. */
+	/*
+	 * Nodes promised to joins under way (promised_nodes) are not subtracted, because the joins
+	 * give them back.
+	 */
 	return zf_min_u64(sub_blocks(blocks, zf_alloc_item_blocks_locked(alloc, items)),
 			  beside_nodes(alloc, class, room));
 }
 
-/* The most blocks that can be reserved together with the items of as many kept blocks. */
+/* The most blocks that fallocate can get in this room, with ZF_KEPT_ITEMS items for each. */
 static uint64_t allocatable_in(const struct zf_alloc *alloc, const struct zf_data_room *room)
 {
 	uint64_t items = ZF_KEPT_ITEMS * ZF_RESERVE_ITEM_BYTES * alloc->copies;
@@ -270,8 +286,9 @@ static uint64_t allocatable(struct zf_alloc *alloc, const struct count *count, u
 }
 
 /*
- * Returns whether reclaim could make enough short blocks lendable again. Their owner profits from
- * what comes back even if no other writer does.
+ * Returns whether too few kept blocks can be lent because some are short, and there is garbage.
+ * Whether the garbage suffices is not computed. The check is made for every writer, although only
+ * the owner of kept blocks profits.
  */
 static bool could_lend(const struct zf_alloc *alloc, const struct count *count,
 		       uint64_t data_blocks)

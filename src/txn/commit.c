@@ -32,7 +32,7 @@ int zf_txn_freeze(struct zf_txn *txn)
 	int r;
 
 	/*
-	 * The log is held before joins are held back, because each record under way ends with a
+	 * The log is held before joins are held back, because a record under way may still have to
 	 * join.
 	 */
 	if (txn->log.hold)
@@ -48,7 +48,7 @@ int zf_txn_freeze(struct zf_txn *txn)
 	r = txn->error ? -EROFS : 0;
 	zf_mutex_unlock(&txn->lock);
 
-	/* No join is held and none begins: this thread alone sees the running transaction. */
+	/* No join is held and none begins, so no other thread changes the trees. */
 	if (r == 0)
 		zf_alloc_set_nodes_kept(txn->alloc, zf_txn_nodes_kept(txn));
 	if (r == 0 && txn->log.freeze)
@@ -266,7 +266,8 @@ static int commit_locked(struct zf_txn *txn)
 
 	/*
 	 * Joins leave room for the tail of their transaction. An empty transaction had no join, so
-	 * it may find no room for its tail; that is no failure.
+	 * its tail may have no room. Then the result is -ENOSPC, and the filesystem stays writable
+	 * (no zf_txn_fail()).
 	 */
 	while (!zf_alloc_can_freeze(txn->alloc) && zf_txn_reset_one_locked(txn, true) > 0)
 		;

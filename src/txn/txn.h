@@ -245,8 +245,8 @@ struct zf_txn_log {
 	void *arg;
 	/*
 	 * Lets no thread begin a record until release(), and returns when the records under way are
-	 * over: their extents are in the trees. Joins are still possible, because each record ends
-	 * with a join.
+	 * over: their extents are in the trees. Joins are still possible, because a record under
+	 * way may still have to join.
 	 */
 	void (*hold)(void *arg);
 	/*

@@ -2,13 +2,13 @@
 /*
  * inode->disk_size: the size up to which the file in the trees is complete.
  *
- * The frontier is the first block in memory, at or behind disk_size, that is not right as a whole in
- * the trees. (A hole below the file's size counts as right.) As blocks land, disk_size grows up to the frontier, and into
- * that block as far as its stored version is right (block->landed_end). Blocks behind the frontier
- * may not enter the tree yet: after a crash the size would cover a gap that is no hole, or extents
- * would lie behind the end. A lost block is no frontier, because fsync reports the loss. But if
- * only a part of its stored version is right, the rest may be bytes that had been truncated, so the
- * file then ends behind that part again (zf_land_lose()).
+ * The frontier is the first block in memory, at or behind disk_size, that is not right as a whole
+ * in the trees. (A hole below the file's size counts as right.) As blocks land, disk_size grows up
+ * to the frontier, and into that block as far as its stored version is right (block->landed_end).
+ * Blocks behind the frontier may not enter the tree yet: after a crash the size would cover a gap
+ * that is no hole, or extents would lie behind the end. A lost block is no frontier, because fsync
+ * reports the loss. But if only a part of its stored version is right, the rest may be bytes that
+ * had been truncated, so the file then ends behind that part again (zf_land_lose()).
  *
  * Callers hold inode->lock exclusively, and data->lock for what ends in _locked.
  */

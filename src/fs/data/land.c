@@ -20,9 +20,10 @@
 #include "fs/map/summary.h"
 
 /*
- * Tree edits of one join. It is enough for several small pieces, and so few that the metadata zones
- * of the smallest device always have room for them. A piece needs the edits of its extents and one
- * for a summary entry. The last edit is for the inode's item.
+ * Tree edits that a join reserves room for. A piece is what one zf_extent_put() takes of a run; it
+ * needs the edits of its extents and one for a summary entry. The last edit of a join is for the
+ * inode's item. LAND_EDITS is enough for several small pieces, and few enough for the metadata
+ * zones of the smallest device. On a full filesystem a join is for one piece only (join()).
  */
 #define LAND_EDITS  32u
 #define PIECE_EDITS (ZF_EXTENT_PUT_EDITS + 1u)
@@ -46,7 +47,7 @@ static enum look next_run_locked(struct zf_append *append, struct zf_segment *se
 	unsigned int end = segment->first + segment->count, i = segment->first + segment->gone;
 	struct zf_block *block;
 
-	/* A block that has left flight does not come back. */
+	/* A block that has left flight does not come back into flight with this append. */
 	while (i < end && append->blocks[i]->state != ZF_BLOCK_FLIGHT)
 		i++;
 	segment->gone = i - segment->first;
@@ -186,8 +187,11 @@ static int land_some(struct landing *landing, struct run *run)
 
 /* ---- failure ---- */
 
-/* Returns where the file ends without the block, if its stored version is not whole
- * (fs/data/frontier.h). */
+/*
+ * Drops a block in flight, and notes the error, which is reported if the inode had no untold error.
+ * Returns where the file has to end now, if only the first part of the block's stored version is
+ * right; otherwise UINT64_MAX (fs/data/frontier.h).
+ */
 static uint64_t lose_block(struct zf_inode *inode, struct zf_block *block, int error)
 {
 	struct zf_data *data = &inode->data;
@@ -216,7 +220,8 @@ static void end_again(struct zf_inode *inode, uint64_t end)
 	if (end >= inode->item.size)
 		return;
 	/*
-	 * Blocks behind the end that were lent count as kept again; those in flight become garbage.
+	 * Loans of blocks behind the end are over: their space counts as kept again. Lent blocks in
+	 * flight have used up space that will be garbage, so as many kept blocks become short.
 	 */
 	used = zf_block_take_back_range(data, from, UINT64_MAX);
 	zf_alloc_kept_used(inode->fs->alloc, used);
@@ -337,7 +342,8 @@ static enum look look(struct zf_append *append, struct zf_segment *segment)
 }
 
 /*
- * On a full filesystem the join is for one piece only: data that was answered must find room (P5).
+ * On a full filesystem the join is for one piece only, because data of an answered write must find
+ * room (P5).
  */
 static int join(struct landing *landing, struct zf_trans *trans)
 {
@@ -460,8 +466,9 @@ static bool fail_append(struct zf_append *append)
 	if (append->granted && zf_append_retry(append))
 		return false;
 	/*
-	 * The caller gets EIO, because the device's errno for a failed zone (EROFS, ENXIO) would
-	 * mislead a user.
+	 * The file's next fsync gets EIO, because the device's errno for a failed zone (EROFS,
+	 * ENXIO) would mislead a user. append->error, if set, is passed on as it is. (For a rider
+	 * it may be the device's errno.)
 	 */
 	for (unsigned int i = 0; i < append->segment_count; i++) {
 		give_up(append, &append->segments[i], append->error ? append->error : -EIO);
@@ -471,8 +478,8 @@ static bool fail_append(struct zf_append *append)
 }
 
 /*
- * A segment is counted as held before it is checked. So a thread that lands the earlier block at
- * the same time sees the count, and has this append tried again.
+ * A segment is counted as held before it is checked. So a thread that lands, at the same time, the
+ * block for which this segment waits sees the count, and has this append tried again.
  */
 static bool land_segments(struct zf_append *append, bool *ret_finished)
 {

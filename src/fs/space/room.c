@@ -15,23 +15,26 @@
 #include "fs/space/reclaim.h"
 
 /*
- * The most rounds of reclaim that one search makes, for each zone of the filesystem. After that
- * many rounds each zone has been a victim, so further rounds would not help.
+ * The most rounds of reclaim that one search makes, for each zone of the filesystem. This is a
+ * bound for the case that writers use up what each round gives back: by then every zone could have
+ * been a victim twice.
  */
 #define ROUNDS_PER_ZONE 2u
 
 /*
- * How many rounds in a row may give nothing back although zf_alloc_could_reserve() says that there
- * is garbage. Garbage in a zone that is being read, or whose appends have not landed, comes back a
- * little later.
+ * How many rounds in a row may give nothing back although zf_alloc_could_reserve() says that
+ * reclaim could make the room. Garbage in a zone that is being read, or whose appends have not
+ * landed, comes back a little later. FRUITLESS_MS is the pause before another such round, and the
+ * poll interval of await_deletion() and await_overwrites().
  */
 #define FRUITLESS_MAX 4u
 #define FRUITLESS_MS  5u
 
 /*
- * The kernel sends RELEASE after close() has returned, and FORGET after that. On a busy machine the
- * daemon may handle both later than the next write. If the closed file has no name, the program
- * expects its room to be free, but the daemon has not deleted the file yet.
+ * How long a search waits for the RELEASE and FORGET of a file that has no name. The kernel sends
+ * RELEASE after close() has returned, and FORGET after that. On a busy machine the daemon may
+ * handle both later than the next write. The program expects the closed file's room to be free, but
+ * the daemon has not deleted the file yet.
  */
 #define CLOSE_MS UINT64_C(100)
 
@@ -107,7 +110,7 @@ static bool has_passed_ms(const struct zf_room_search *search, uint64_t ms)
 
 /*
  * Bounds the wait, because other threads may delete files without end: one try after CLOSE_MS, and
- * further tries only while a deletion is under way, up to OTHERS_MS.
+ * further tries only while a deletion is under way, up to OTHERS_MS (checked only before a wait).
  */
 static bool may_await_deletion(struct zf_fs *fs, struct zf_room_search *search)
 {
@@ -121,10 +124,11 @@ static bool may_await_deletion(struct zf_fs *fs, struct zf_room_search *search)
 }
 
 /*
- * Waits until a file without a name is deleted after fs->deletions was `seen`. The wait lasts as
- * long as another thread deletes a file; while such a file is only open, it ends CLOSE_MS after the
- * beginning of the search. False: no file was deleted. The caller does not hold room->lock, so
- * other threads that look for room need not wait for this.
+ * Waits until fs->deletions differs from `seen`: a file without a name has been doomed (the caller
+ * may delete it then) or deleted. The wait lasts as long as another thread deletes a file; while
+ * such a file is only open, the wait ends CLOSE_MS after the beginning of the search. False: no
+ * file was doomed or deleted. The caller does not hold room->lock, so other threads that look for
+ * room need not wait for this.
  */
 static bool await_deletion(struct zf_fs *fs, uint64_t seen, struct zf_room_search *search)
 {
@@ -143,7 +147,10 @@ static bool await_deletion(struct zf_fs *fs, uint64_t seen, struct zf_room_searc
 	return true;
 }
 
-/* Returns whether reclaim is allowed now, and not known to be in vain. */
+/*
+ * Counts a round. Returns whether the round may run: not during a replay, not beyond the bound, and
+ * for users not if it is known to be in vain.
+ */
 static bool may_reclaim(struct zf_fs *fs, enum zf_reserve_class class,
 			struct zf_room_search *search)
 {
@@ -173,8 +180,8 @@ static bool reclaim(struct zf_fs *fs, enum zf_reserve_class class, struct zf_roo
 }
 
 /*
- * All efforts were made, one after the other, and all were in vain. Each made commits, which would
- * end the memory of the efforts before it. So all of them are remembered here once more.
+ * The search ends without room. If its last round of reclaim was in vain, remembers all efforts
+ * once more, as of now, because the commits of later efforts ended the memory of earlier ones.
  */
 static void give_up(struct zf_fs *fs, const struct zf_room_search *search)
 {
@@ -199,7 +206,10 @@ bool zf_room_wait(struct zf_fs *fs, enum zf_reserve_class class, struct zf_room_
 		land_and_delete(fs);
 		worth = true;
 	}
-	/* The caller's next try may miss a deletion that ends after this load. */
+	/*
+	 * Loaded before the caller tries again: a deletion that comes too late for that try ends
+	 * the next wait at once.
+	 */
 	search->seen = atomic_load(&fs->deletions);
 	if (!worth)
 		give_up(fs, search);
@@ -217,7 +227,8 @@ static int reserve(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_
 }
 
 /*
- * Reserves after landing, deleting and, if it gives room, a commit. -ENOSPC: that was not enough.
+ * Lands, deletes and reserves. While the reservation fails, resets zones, and commits as long as a
+ * commit would give a zone back. -ENOSPC: that was not enough.
  */
 static int reserve_all_there_is(struct zf_fs *fs, enum zf_reserve_class class, uint64_t data_blocks,
 				uint64_t items)
@@ -278,9 +289,9 @@ static int reserve_in_turn(struct zf_fs *fs, enum zf_reserve_class class, uint64
 }
 
 /*
- * Other writers have reserved the slack for guaranteed blocks. When they have written, reclaim can
- * restore it. Waits a moment for that, up to OTHERS_MS in all. False: no writer has slack reserved,
- * or time is up.
+ * For class OVERWRITE: if other writers have reserved slack for guaranteed blocks, waits a moment,
+ * because reclaim can restore the slack when those writers have written. False: another class, no
+ * such writer, or OTHERS_MS are over.
  */
 static bool await_overwrites(struct zf_fs *fs, enum zf_reserve_class class,
 			     const struct zf_room_search *search)

@@ -4,8 +4,8 @@
 #include <errno.h>
 
 /*
- * A leaf belongs to a stream if one in this many of its items was inserted in one run, each item
- * directly behind the one before.
+ * A run is a series of insertions, each directly behind the one before. An insertion within a leaf
+ * belongs to a stream if it continues a run of at least 1/STREAM_PART of the leaf's items.
  */
 #define STREAM_PART 2u
 
@@ -81,7 +81,7 @@ static uint32_t bytes_of(const struct zf_leaf_plan *plan, uint32_t node_size,
 	return bytes;
 }
 
-/* The number of first items whose size is nearest to `bytes`. */
+/* Returns the n for which the first n items of the plan take nearest to `bytes`. */
 static unsigned int cut_at(const struct zf_leaf_plan *plan, uint32_t node_size,
 			   const struct zf_put *put, uint32_t bytes)
 {
@@ -113,8 +113,9 @@ static bool is_stream(const struct zf_cnode *leaf, const struct zf_put *put)
 }
 
 /*
- * Cuts behind the new item if it fits the left leaf, else before it. So the stream's items stay,
- * and its next item finds the room of the items that move away.
+ * Cuts behind the new item if it fits the left leaf, else before it. So the stream's items stay. In
+ * the middle of a leaf the next item finds the room of the items that move away; at the end of the
+ * leaf it finds a new leaf.
  */
 static unsigned int cut_behind_stream(const struct zf_leaf_plan *plan, uint32_t node_size,
 				      const struct zf_put *put)
@@ -126,7 +127,8 @@ static unsigned int cut_behind_stream(const struct zf_leaf_plan *plan, uint32_t 
 
 /*
  * The leaf in this slot of the parent, if changing it needs no copy and no read, and it has the
- * form of the path's leaf; or NULL. No other leaf is looked at: its damage is no reason to fail.
+ * form of the path's leaf; or NULL. Leaves of older transactions are not even read, so a damaged
+ * one does not make this insertion fail.
  */
 static int get_owned(struct zf_edit *edit, unsigned int slot, struct zf_cnode **ret_node)
 {
@@ -209,9 +211,11 @@ static void cut_in_three(struct zf_leaf_plan *plan, uint32_t node_size, const st
 
 /*
  * Proof that every part fits a leaf, in units of a leaf. No item is larger than 1/4, so a cut is
- * off by at most 1/8. The total is less than 9/4: a third of it and two eighths are 1. If two
- * leaves cannot share, the total is more than 13/8, so the first cut is at 5/12 at least. If the
- * second cut is moved to the end of the full leaf, it is at 5/4 at most, and 5/6 are between them.
+ * off by at most 1/8. Of two leaves, each keeps at most 5/8 + 1/8, or may_share() has checked it.
+ * (cut_behind_stream() checks its own cut.) Of three leaves, the total is less than 9/4, and a
+ * third of it and two eighths are 1. If two leaves cannot share, the total is more than 13/8, so
+ * the first cut is at 5/12 at least. If the second cut moves to the end of leaf[0], it is at 5/4 at
+ * most. Then at most 5/6 lie between the cuts, and the last part only gets smaller.
  */
 static void plan_plain(struct zf_leaf_plan *plan, uint32_t node_size, const struct zf_put *put,
 		       bool stream, struct zf_cnode *neighbour, bool is_left)
@@ -299,7 +303,10 @@ static void put_where_planned(const struct zf_leaf_plan *plan, uint32_t node_siz
 	put_item(leaves[i], node_size, put, plan->at - (i > 0 ? plan->cut[i - 1] : 0));
 }
 
-/* Updates the parent: the new first key of leaf[1], and that both leaves have changed. */
+/*
+ * Sets leaf[1]'s new first key in the parent, notes there that the neighbour has changed (that was
+ * noted of the path's leaf when the path was copied), and makes the path lead to leaf[1].
+ */
 static void tell_parent(struct zf_edit *edit, const struct zf_leaf_plan *plan)
 {
 	struct zf_key key = zf_node_key(plan->leaf[1]->data, 0);

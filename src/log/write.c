@@ -103,7 +103,10 @@ struct writing {
 	struct record *record;
 };
 
-/* Counts how many operations, the oldest first, fit into the record together with the parts. */
+/*
+ * If all operations fit in front of the parts, counts all (*ret_all). Otherwise counts the oldest
+ * that fit one record without the parts.
+ */
 static void count_operations_locked(struct writing *writing, bool *ret_all)
 {
 	struct zf_log *log = writing->log;
@@ -228,8 +231,8 @@ static int get_room_locked(struct writing *writing)
 }
 
 /*
- * Takes the kept operations into a record, and the parts, if all operations fit in front of them.
- * *ret_all: the parts are in the record. After an error nothing was taken.
+ * Takes into a record all kept operations and the parts; or, if they do not fit together, only the
+ * oldest operations. *ret_all: the parts are in the record. After an error nothing was taken.
  */
 static int prepare_locked(struct writing *writing, bool *ret_all)
 {
@@ -270,7 +273,10 @@ static int prepare_locked(struct writing *writing, bool *ret_all)
 	return 0;
 }
 
-/* Runs without the lock, because hashing takes long and each operation on names needs the lock. */
+/*
+ * Runs without the lock: the call hashes, and waits for the device, and each operation on names
+ * needs the lock.
+ */
 static int submit(struct writing *writing)
 {
 	struct zf_log *log = writing->log;
@@ -309,8 +315,8 @@ static void give_places_locked(struct writing *writing)
 }
 
 /*
- * Records become durable in the order of their sequence numbers, up to the first that has not
- * completed.
+ * A record counts as durable when it and all records before it have completed. A failed record
+ * never completes: it is the gap.
  */
 static void advance_locked(struct zf_log *log)
 {
@@ -430,7 +436,7 @@ static bool nothing_to_write_locked(const struct zf_log *log, const struct zf_lo
 
 /*
  * Packs the part's first block, before the log's mutex is taken. The result is used only if the
- * part becomes the first of its record.
+ * part becomes the first with data in its record, and the header has room (choose_carried()).
  */
 static void pack(struct zf_log_part *part, uint8_t packed[ZF_LOG_CARRY_MAX])
 {
@@ -455,8 +461,9 @@ int zf_log_append(struct zf_log *log, struct zf_log_part *part)
 	assert(log->entered > 0);
 	log->stats.parts++;
 	/*
-	 * Since the caller entered, an operation may have become missing. Then an empty list does
-	 * not mean that there is nothing to write.
+	 * Since the caller entered, the log may have given up an operation (there were too many, or
+	 * it could not be described: log.h). Only a commit makes that operation durable, even if
+	 * the list is empty.
 	 */
 	if (!zf_log_is_usable_locked(log)) {
 		log->stats.commits_instead++;

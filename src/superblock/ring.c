@@ -94,9 +94,10 @@ static unsigned int newest_zone(const struct zf_ring *ring)
 }
 
 /*
- * How many slots of the zone that follows a full one may hold a torn record newer than the full
- * zone's records. All slots, if no record is whole; in a conventional zone, those before the older
- * records.
+ * `zone` is the other zone when the newest record is in a full one. Counts the slots of `zone` in
+ * which a newer record may have been torn: all used slots if no record in them is whole. Else in a
+ * conventional zone the slots before the first whole record, and in a sequential zone the only
+ * slot, or none if more are used.
  */
 static uint32_t torn_after_full(struct zf_ring_zone *zone)
 {
@@ -106,8 +107,8 @@ static uint32_t torn_after_full(struct zf_ring_zone *zone)
 	if (zone->last == ZF_RING_NO_SLOT)
 		return zf_ring_zone_used(zone);
 	/*
-	 * The only record since the zone's reset may be torn, and read as the slot did before the
-	 * reset: as a record older than the full zone's.
+	 * A torn first record may leave in its slot what was there before the reset: a whole, older
+	 * record.
 	 */
 	if (zone->type == ZF_ZONE_SEQUENTIAL)
 		return zone->next == 1;
@@ -405,7 +406,10 @@ static int refresh(struct zf_ring *ring)
 	return 0;
 }
 
-/* The full zone keeps its records even after the first record of the other zone is durable. */
+/*
+ * Empties the other zone, whose records are the oldest, and makes it current. The full zone keeps
+ * its records until the next switch.
+ */
 static int switch_zone(struct zf_ring *ring)
 {
 	struct zf_ring_zone *zone = &ring->zones[other(ring->current)];
@@ -445,7 +449,10 @@ static int try_write(struct zf_ring *ring, struct zf_super *super)
 	return zf_ring_zone_write(zone, ring->buf);
 }
 
-/* Has the current zone failed for good, and can the other zone take records? */
+/*
+ * Asks the device for the zones and reports retired ones. Returns whether the current zone has
+ * failed for good and the other zone can take records.
+ */
 static bool has_another(struct zf_ring *ring)
 {
 	ring->pointers_unknown = true;

@@ -8,11 +8,14 @@
 #include "fuse/open_inode.h"
 #include "fuse/workers.h"
 
-/* Out of ZF_BACKGROUND_MAX requests. */
+/*
+ * The most calls held at once. The other half of ZF_BACKGROUND_MAX is left for the READs and WRITEs
+ * for which held calls wait.
+ */
 #define HELD_MAX (ZF_BACKGROUND_MAX / 2)
 /*
- * Dropping a page takes some microseconds; a locked page takes as long as the device needs to read
- * it.
+ * If no held call was done for so long, calls beyond the limit are answered early. Dropping a page
+ * takes some microseconds; a locked page takes as long as the device needs to read it.
  */
 #define STUCK_MS 20
 
@@ -25,7 +28,8 @@ struct zf_droppers {
 	struct zf_mutex lock; /* ZF_RANK_DAEMON */
 	struct zf_cond some_beyond, end;
 	/* Under lock. */
-	struct zf_call_queue beyond; /* held calls beyond the number that may be held */
+	struct zf_call_queue
+		beyond; /* calls over the limit: answered early if droppers are stuck */
 	unsigned int held;
 	uint64_t done;
 	bool stuck; /* no call was done for STUCK_MS */
@@ -98,7 +102,10 @@ static int run_write_out(struct zf_daemon *daemon, struct zf_call *call)
 	droppers->done++;
 	droppers->stuck = false;
 	zf_mutex_unlock(&droppers->lock);
-	/* From now on a short read ends at the real end of the file. */
+	/*
+	 * The kernel's dirty pages are written now, so a short read is the end of the file:
+	 * without an inode, may_end_later() is false.
+	 */
 	call->inode = NULL;
 	call->run = call->then;
 	return call->run(daemon, call);
@@ -148,7 +155,7 @@ int zf_droppers_answer_and_run(struct zf_droppers *droppers, const struct zf_cal
 	if (!copy)
 		return -ENOMEM;
 	fuse_reply_write(call->req, call->size);
-	/* Many writes may be answered before the first range is dropped. */
+	/* Ranges are collected per inode: if one waits already, its call drops this one, too. */
 	if (zf_open_inode_drop_later(inodes, copy->inode, call->offset, call->size)) {
 		zf_workers_run(droppers->workers, copy);
 	} else {

@@ -13,10 +13,10 @@
  * But a write that is not answered occupies a place that a READ may need: a slot of its queue over
  * io_uring, and one of the requests that the kernel sends without waiting for their answers. If
  * held writes had all these places, those READs would not come, and the mount would hang. So when
- * half of ZF_BACKGROUND_MAX writes are held, or hardly a slot is left in the queue of a write, further
- * writes count as beyond the limit. If no page has been dropped for a while, these are answered
- * first, and their pages are dropped when the kernel gets to them. Until then a buffered read of such
- * a range may see the old content.
+ * half of ZF_BACKGROUND_MAX writes are held, or hardly a slot is left in the queue of a write,
+ * further writes count as beyond the limit. If no page has been dropped for a while, these are
+ * answered first, and their pages are dropped when the kernel gets to them. Until then a buffered
+ * read of such a range may see the old content.
  */
 #ifndef ZF_FUSE_DROP_PAGES_H
 #define ZF_FUSE_DROP_PAGES_H

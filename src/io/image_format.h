@@ -8,10 +8,11 @@
  *
  * The header is the last block, so a reader finds it without further information. It is written
  * anew only to make the image larger (io/image_grow.c), which may leave a gap before the table. In
- * a file the state block lies directly before the header; on a block device that is larger than
- * needed a gap remains. Table and state change while the image is in use, through a shared mapping:
- * if the process is killed, at any instruction, the kernel keeps all bytes stored before. So every
- * change that must be atomic ends in one aligned 8-byte store.
+ * a file the state block lies directly before the header, unless the file was longer than needed
+ * when the image grew; then a gap lies between, as on a block device that is larger than needed.
+ * Table and state change while the image is in use, through a shared mapping: if the process is
+ * killed, at any instruction, the kernel keeps all bytes stored before. So every change that must
+ * be atomic ends in one aligned 8-byte store.
  *
  * A zone has two slots, and its slot in use is the valid one with the higher reset count:
  *
@@ -24,9 +25,9 @@
  * A slot with word 0 is not valid (yet). Any other word whose check fails is damage. The damaged
  * slot may have been the newer one, so the zone's state is unknown: the zone is *lost*. Both words
  * become 0, the zone is shown as empty with a count that it never had, and every pointer of the
- * device is treated as a lower bound. The next state stored is valid: a mount stores the state that
- * it derives from the zone's contents (zf_alloc_start()), or a write to the zone stores the state
- * after it, as for an empty zone.
+ * device is treated as a lower bound. The next state stored is valid: a mount that may write stores
+ * the state that it knows from the zone's item (zf_alloc_tell_device()), or a write to the zone
+ * stores the state after it, as for an empty zone.
  */
 #ifndef ZF_IO_IMAGE_FORMAT_H
 #define ZF_IO_IMAGE_FORMAT_H

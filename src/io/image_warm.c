@@ -9,20 +9,24 @@
  * thread stays only a few MiB ahead, because this space is written twice. It serves only small
  * writes, because for a large write the zeroes would cost more than the journal commit.
  *
- *     start        wp           piece in flight   warm_end         capacity
- *     |############|............|0000000000000000|.................|
- *       data         written       being written    hole
+ *     start        wp            warm_end  piece in flight             capacity
+ *     |############|0000000000000|         |0000000000000|.............|
+ *       data         written       gap       being written  hole
+ *
+ * When the piece has landed, warm_end becomes its end. A piece in a zone in use may leave a gap of
+ * at most DISTANCE unwritten before it.
  *
  * These zeroes are no write to the zone: its pointer stays. They are not recorded either: even
  * after a crash, the host knows which space is written (SEEK_HOLE). Each piece is durable when it
  * completes; otherwise the next durable write would pay for it.
  *
  * THE DANGER is a piece of zeroes that lands on data. So a write whose range reaches the piece in
- * flight waits until the piece has landed, and so does a reset; a piece begins at or behind the
- * pointer, under the lock; and while pointers are lower bounds, nothing is written ahead at all.
+ * flight waits until the piece has landed, and so do a reset and a finish; a piece begins at or
+ * beyond the pointer, under the lock; and while pointers are lower bounds, nothing is written ahead
+ * at all.
  *
- * Limits: the thread writes one small piece at a time and pauses after it. It writes none while the
- * host is short of space, and never again after an error. It runs only if the device has a thread.
+ * Limits: the thread writes one small piece at a time and pauses after it. It stops for good when
+ * the host is short of space, or after an error. It runs only if the device has a thread.
  */
 #include <assert.h>
 #include <errno.h>
@@ -42,10 +46,10 @@
 #define PIECE	    ((uint64_t)256 << 10)
 #define PAUSE_MS    2
 
-/* In a zone in use, a piece begins this far ahead of the pointer, so that writes need not wait. */
+/* In a zone in use, a piece begins at least this far beyond the pointer: writes need not wait. */
 #define DISTANCE PIECE
 
-/* One part in this many of the host's filesystem must stay free. */
+/* One part in this many of the host's filesystem must stay free, and 4 * AHEAD bytes. */
 #define LEAVE_ONE_IN 16
 
 /* ---- what the host says ---- */

@@ -4,8 +4,7 @@
  *
  * Three items contain a name: the directory's entry by name, its entry by cookie, and the inode's
  * reference. Items that agree in directory, name, inode and cookie are one candidate. Of several
- * candidates for one name in a directory, the one with the most items is kept, if its inode is
- * kept.
+ * candidates for one name whose inode and directory are kept, the one with the most items is kept.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -104,7 +103,7 @@ static int index_names(struct zf_repair *repair, zf_vector_cmp_fn *cmp, struct z
 	return 0;
 }
 
-/* ---- directories that only the references of other inodes name ---- */
+/* ---- directories that references name, and the root: made up if nothing else was found ---- */
 
 static int cmp_inode(const void *a, const void *b)
 {
@@ -348,7 +347,10 @@ static int choose_cookies(struct zf_repair *repair)
 	return r;
 }
 
-/* No counting reaches a value near the end of the numbers: it is damaged. */
+/*
+ * A next_cookie above ZF_REPAIR_COOKIE_MAX was not reached by counting, so it is damaged. It starts
+ * anew, and choose_cookies() raises it beyond the cookies that are kept.
+ */
 static void fit_cookies(struct zf_repair *repair)
 {
 	ZF_VECTOR_FOREACH (&repair->inodes, struct zf_repair_inode, inode)
@@ -366,6 +368,10 @@ static void cut_cycle(struct zf_repair *repair, struct zf_repair_inode *inode)
 	inode->name = NULL;
 }
 
+/*
+ * Marks the directories on the way up with the number of this walk. A walk that meets its own mark
+ * has found a cycle, and cuts the cycle there.
+ */
 static void walk_up(struct zf_repair *repair, struct zf_repair_inode *inode, uint32_t walk)
 {
 	while (inode && inode->walk == 0 && inode->ino != ZF_INO_ROOT && inode->name) {

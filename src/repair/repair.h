@@ -73,10 +73,11 @@ struct zf_repair_counts {
  * message of level WARNING. A message about an inode names the inode's path in the new fs tree, so
  * it waits until that tree is written. If the repair fails before, only the reason is reported.
  *
- * 0: the repair is done and durable. On an error the old state is unchanged, unless the log was to be
- * replayed on the new trees: then the new trees are durable already. The reason is reported: -ENOSPC: too few zones are empty for the new trees; -EUCLEAN: the fs tree is lost, or
- * no repair would leave fewer errors; -ENODEV: no filesystem; -EPROTONOSUPPORT: a format that this
- * version does not know; -ENOENT: no such generation; -ENOMEM; -errno of the device.
+ * 0: the repair is done and durable. On an error the old state is unchanged, unless the log was to
+ * be replayed on the new trees: then the new trees are durable already. The reason is reported:
+ * -ENOSPC: too few zones are empty for the new trees; -EUCLEAN: the fs tree is lost, or no repair
+ * would leave fewer errors; -ENODEV: no filesystem; -EPROTONOSUPPORT: a format that this version
+ * does not know; -ENOENT: no such generation; -ENOMEM; -errno of the device.
  */
 int zf_repair_run(struct zf_dev *dev, const struct zf_repair_options *options,
 		  const struct zf_report *report, struct zf_repair_counts *ret_counts);

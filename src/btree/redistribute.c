@@ -304,8 +304,8 @@ static void put_where_planned(const struct zf_leaf_plan *plan, uint32_t node_siz
 }
 
 /*
- * Sets leaf[1]'s new first key in the parent, notes there that the neighbour has changed (that was
- * noted of the path's leaf when the path was copied), and makes the path lead to leaf[1].
+ * Sets leaf[1]'s new first key in the parent, notes there that the neighbour has changed
+ * (zf_edit_copy_path() has noted it for the path's leaf), and makes the path lead to leaf[1].
  */
 static void tell_parent(struct zf_edit *edit, const struct zf_leaf_plan *plan)
 {

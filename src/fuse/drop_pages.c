@@ -28,8 +28,7 @@ struct zf_droppers {
 	struct zf_mutex lock; /* ZF_RANK_DAEMON */
 	struct zf_cond some_beyond, end;
 	/* Under lock. */
-	struct zf_call_queue
-		beyond; /* calls over the limit: answered early if droppers are stuck */
+	struct zf_call_queue beyond; /* calls over the limit: answered early if `stuck` */
 	unsigned int held;
 	uint64_t done;
 	bool stuck; /* no call was done for STUCK_MS */

@@ -25,8 +25,8 @@
  * beyond the pointer, under the lock; and while pointers are lower bounds, nothing is written ahead
  * at all.
  *
- * Limits: the thread writes one small piece at a time and pauses after it. It stops for good when
- * the host is short of space, or after an error. It runs only if the device has a thread.
+ * Limits: the thread writes one small piece at a time and pauses after it. It writes none while the
+ * host is short of space, and never again after an error. It runs only if the device has a thread.
  */
 #include <assert.h>
 #include <errno.h>

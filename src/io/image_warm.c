@@ -151,8 +151,9 @@ static int write_piece(struct zf_image *image, uint32_t zone_no, const struct wa
 	if (len % ZF_IMAGE_ZERO_CHUNK != 0)
 		iov[iovcnt++] = (struct iovec){image->zero_chunk, len % ZF_IMAGE_ZERO_CHUNK};
 	n = pwritev2(image->fd, iov, iovcnt, (off_t)addr, RWF_DSYNC);
-	if (n < 0 && errno == EIO)
-		return zf_image_sync_error(image, "write ahead", addr, -errno);
+	if (n < 0)
+		return errno == EIO ? zf_image_sync_error(image, "write ahead", addr, -errno)
+				    : -errno;
 	return n == (ssize_t)len ? 0 : -EIO;
 }
 

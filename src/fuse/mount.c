@@ -15,7 +15,7 @@
 
 /*
  * The size of the cache of nodes if the user gives none: this share of the usable memory, within
- * these bounds.
+ * these bounds, and at most a fourth of that memory.
  */
 #define CACHE_SHARE 32u
 #define CACHE_MIN   (UINT64_C(64) << 20)
@@ -47,9 +47,9 @@ static int64_t now_as_the_kernel(void *arg)
  */
 static uint64_t default_cache_bytes(void)
 {
-	uint64_t share = zf_usable_memory() / CACHE_SHARE;
+	uint64_t usable = zf_usable_memory(), least = zf_min_u64(CACHE_MIN, usable / 4);
 
-	return zf_max_u64(CACHE_MIN, zf_min_u64(CACHE_MAX, share));
+	return zf_max_u64(least, zf_min_u64(CACHE_MAX, usable / CACHE_SHARE));
 }
 
 static struct zf_mount_options mount_options(const struct zf_daemon *daemon)

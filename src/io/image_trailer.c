@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "io/image_trailer.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -439,6 +440,23 @@ uint64_t zf_image_trailer_zone_block(const struct zf_image_trailer *trailer, uin
 {
 	return trailer->table_offset +
 	       zf_align_down((uint64_t)zone_no * sizeof(struct zf_image_zone), ZF_BLOCK_SIZE);
+}
+
+int zf_image_trailer_peek(const struct zf_image_trailer *trailer, int fd, unsigned int count,
+			  struct zf_zone_state *ret_zones)
+{
+	_Alignas(ZF_BLOCK_SIZE) uint8_t block[ZF_BLOCK_SIZE];
+	struct zf_image_trailer peeked = *trailer;
+
+	static_assert(ZF_IMAGE_PEEK_MAX * sizeof(*peeked.table) == sizeof(block), "one block");
+	assert(count <= ZF_IMAGE_PEEK_MAX);
+	if (pread(fd, block, sizeof(block), (off_t)trailer->table_offset) != sizeof(block))
+		return -EIO;
+	peeked.table = (void *)block;
+	for (unsigned int i = 0; i < count; i++)
+		if (!load_zone(&peeked, i, &ret_zones[i]))
+			return -EUCLEAN;
+	return 0;
 }
 
 /* ---- mapping ---- */

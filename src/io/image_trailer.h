@@ -67,6 +67,16 @@ int zf_image_trailer_read(int fd, uint64_t file_size, const struct zf_report *re
 int zf_image_trailer_search(int fd, uint64_t from, uint64_t to, bool last,
 			    struct zf_image_trailer *ret_trailer);
 
+/* The most zones of zf_image_trailer_peek(). */
+#define ZF_IMAGE_PEEK_MAX 128u
+
+/*
+ * Reads the state of the first `count` zones of a trailer that was read and is not mapped. It may be
+ * an old one if the image is in use. -EUCLEAN: an entry does not verify; -EIO.
+ */
+int zf_image_trailer_peek(const struct zf_image_trailer *trailer, int fd, unsigned int count,
+			  struct zf_zone_state *ret_zones);
+
 int zf_image_trailer_map(struct zf_image_trailer *trailer, int fd, bool writable);
 void zf_image_trailer_unmap(struct zf_image_trailer *trailer);
 

@@ -129,11 +129,11 @@ static void piece_landed_locked(struct zf_image *image, uint32_t zone_no,
 {
 	image->warmer.from = image->warmer.to = 0;
 	zf_cond_broadcast(&image->warmer.landed);
-	if (r < 0) {
-		/* The host may have space again later. */
-		image->warmer.off = r != -ENOSPC;
+	/* The host may have space again later. */
+	if (r < 0 && r != -ENOSPC)
+		image->warmer.off = true;
+	if (r < 0)
 		return;
-	}
 	image->busy[zone_no].warm_end = piece->to;
 	zf_dev_count_ahead(&image->dev, piece->to - piece->from);
 }
@@ -151,10 +151,12 @@ static int write_piece(struct zf_image *image, uint32_t zone_no, const struct wa
 	if (len % ZF_IMAGE_ZERO_CHUNK != 0)
 		iov[iovcnt++] = (struct iovec){image->zero_chunk, len % ZF_IMAGE_ZERO_CHUNK};
 	n = pwritev2(image->fd, iov, iovcnt, (off_t)addr, RWF_DSYNC);
-	if (n < 0)
-		return errno == EIO ? zf_image_sync_error(image, "write ahead", addr, -errno)
-				    : -errno;
-	return n == (ssize_t)len ? 0 : -EIO;
+	if (n < 0 && errno == EIO)
+		return zf_image_sync_error(image, "write ahead", addr, -errno);
+	/* A host, or a quota on it, may become full within the piece. */
+	if ((n >= 0 && n < (ssize_t)len) || (n < 0 && errno == EDQUOT))
+		return -ENOSPC;
+	return n < 0 ? -errno : 0;
 }
 
 /* Allocates the range as a whole, so that it becomes one extent on the host. Its data stay. */

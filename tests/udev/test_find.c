@@ -29,17 +29,39 @@ static int setup(void **state)
 	struct zf_geometry geometry = sample_geometry(0);
 
 	(void)state;
+	geometry.zone_size = geometry.zone_capacity = 64 * ZF_SUPER_SIZE;
 	memset(&trailer, 0, sizeof(trailer));
 	disk = memfd_create("disk", MFD_CLOEXEC);
-	if (disk < 0 || zf_image_trailer_layout(&trailer, &geometry, 0) < 0)
+	if (disk < 0 || zf_image_trailer_layout(&trailer, &geometry, 0) < 0 ||
+	    zf_image_trailer_write_new(&trailer, NULL, disk) < 0)
 		return -1;
-	return zf_image_trailer_write_new(&trailer, NULL, disk);
+	return zf_image_trailer_read(disk, trailer.image_size, NULL, &trailer);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
 	return close(disk);
+}
+
+static unsigned int slot_count(void)
+{
+	return (unsigned int)(trailer.geometry.zone_size / ZF_SUPER_SIZE);
+}
+
+/* So many slots of the zone are written, as the image's zone table has it. */
+static void set_pointer(unsigned int zone, unsigned int slots, uint64_t resets)
+{
+	const struct zf_zone_state state = {
+		.wp = slots * (uint64_t)ZF_SUPER_SIZE,
+		.reset_count = resets,
+		.cond = slots == 0 ? ZF_ZONE_EMPTY
+				   : (slots == slot_count() ? ZF_ZONE_FULL : ZF_ZONE_CLOSED),
+	};
+
+	assert_int_equal(zf_image_trailer_map(&trailer, disk, true), 0);
+	assert_int_equal(zf_image_trailer_store_zone(&trailer, zone, &state), 0);
+	zf_image_trailer_unmap(&trailer);
 }
 
 static uint64_t slot_address(unsigned int zone, unsigned int slot)
@@ -50,11 +72,6 @@ static uint64_t slot_address(unsigned int zone, unsigned int slot)
 static void write_bytes(uint64_t address, const void *bytes, size_t size)
 {
 	assert_int_equal(pwrite(disk, bytes, size, (off_t)address), size);
-}
-
-static unsigned int slot_count(void)
-{
-	return (unsigned int)(trailer.geometry.zone_size / ZF_SUPER_SIZE);
 }
 
 static void write_super(unsigned int zone, unsigned int slot, const struct zf_super *super)
@@ -87,6 +104,7 @@ static void write_records(unsigned int zone, unsigned int count, uint64_t genera
 
 		write_super(zone, i, &super);
 	}
+	set_pointer(zone, count, 0);
 }
 
 static struct zf_disk_super record_at(uint64_t address)
@@ -105,6 +123,7 @@ static void write_record(unsigned int zone, unsigned int slot)
 	struct zf_disk_super record = record_at(address);
 
 	write_bytes(address, &record, sizeof(record));
+	set_pointer(zone, slot + 1, 0);
 }
 
 static void assert_found(const char *label)
@@ -134,19 +153,44 @@ static void test_the_newest_record_tells(void **state)
 	assert_found("newest");
 }
 
-/* A zone that was reset may keep the bytes of its former life in an image. */
-static void test_what_a_reset_has_left_is_older(void **state)
+/* Behind a pointer an image may have bytes of another filesystem that had the same UUID. */
+static void test_what_a_reset_has_left_does_not_count(void **state)
 {
 	(void)state;
-	write_records(0, slot_count(), 10, "old");
-	write_records(0, slot_count() / 3, 1000, "new");
+	write_records(0, slot_count(), 1000, "old");
+	write_records(1, slot_count(), 5000, "old");
+	set_pointer(1, 0, 1);
+	write_records(0, 5, 1, "new");
+	set_pointer(0, 5, 1);
 	assert_found("new");
+}
+
+static void test_a_torn_record_may_read_as_an_older_one(void **state)
+{
+	struct zf_super older = make_super(3, "older");
+
+	(void)state;
+	write_records(0, slot_count(), 10, "new");
+	write_super(0, slot_count() / 2, &older);
+	write_super(0, slot_count() / 2 + 2, &older);
+	assert_found("new");
+}
+
+static void test_without_a_zone_table_the_first_slots_tell(void **state)
+{
+	static const uint8_t damage[64];
+
+	(void)state;
+	write_records(0, 9, 10, "new");
+	write_bytes(trailer.table_offset, damage, sizeof(damage));
+	assert_found("old");
 }
 
 static void test_a_torn_record_is_passed_over(void **state)
 {
 	(void)state;
 	write_records(0, slot_count() - 1, 10, "new");
+	set_pointer(0, slot_count(), 0);
 	write_bytes(slot_address(0, slot_count() / 2) + 2048, "torn", 4);
 	write_bytes(slot_address(0, slot_count() - 1), "torn", 4);
 	assert_found("new");
@@ -160,7 +204,9 @@ static void test_of_another_filesystem_nothing_is_newer(void **state)
 	other.fsid[0] ^= 1;
 	write_records(0, 3, 10, "new");
 	write_super(0, 3, &other);
+	set_pointer(0, 4, 0);
 	write_super(1, 0, &other);
+	set_pointer(1, 1, 0);
 	assert_found("new");
 }
 
@@ -250,8 +296,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_one_record_tells, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_newest_record_tells, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_a_reset_has_left_is_older, setup,
+		cmocka_unit_test_setup_teardown(test_what_a_reset_has_left_does_not_count, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_a_torn_record_may_read_as_an_older_one, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_without_a_zone_table_the_first_slots_tell,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_torn_record_is_passed_over, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_of_another_filesystem_nothing_is_newer, setup,
 						teardown),

@@ -3,8 +3,9 @@
  * Finds the UUID and label of a zfuse filesystem on a disk, for udev.
  *
  * udev asks for every disk, in use or not. So the search takes no lock, because a mount would wait
- * for it, and writes nothing. It reads at most ten blocks of a disk without a superblock, and some
- * thirty of another one. Of a zoned disk it gets the report of two zones.
+ * for it, and writes nothing. It reads at most ten blocks of a disk that has neither zones nor a
+ * trailer; otherwise only what is written of the ring's zones, by a binary search of some twenty
+ * blocks for each.
  */
 #ifndef ZF_TOOLS_UDEV_FIND_H
 #define ZF_TOOLS_UDEV_FIND_H

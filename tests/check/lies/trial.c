@@ -170,11 +170,13 @@ static void add_something(struct user *user)
 {
 	struct zf_attr attr;
 	int r = zf_fs_make(user->fs, &ctx, ZF_INO_ROOT, "new", S_IFREG | 0644, 0, NULL, &attr);
+	struct zf_statfs st;
 	ssize_t n;
 
 	judge(user, "making", ZF_INO_ROOT, r);
 	if (r < 0) {
-		user->failed |= r != -ENOSPC;
+		user->failed |=
+			r != -ENOSPC || zf_fs_statfs(user->fs, &st) < 0 || st.blocks_available > 0;
 		return;
 	}
 	n = zf_fs_write(user->fs, &ctx, attr.ino, 0, written, sizeof(written), 0);
@@ -183,7 +185,7 @@ static void add_something(struct user *user)
 	judge(user, "syncing", attr.ino, r);
 	zf_fs_forget(user->fs, attr.ino, 1);
 	user->added = n == sizeof(written) && r == 0;
-	user->failed |= !user->added && n != -ENOSPC;
+	user->failed |= r < 0 || (n != sizeof(written) && n != -ENOSPC);
 }
 
 static void find_what_was_added(struct user *user)

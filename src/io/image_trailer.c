@@ -445,14 +445,16 @@ uint64_t zf_image_trailer_zone_block(const struct zf_image_trailer *trailer, uin
 int zf_image_trailer_peek(const struct zf_image_trailer *trailer, int fd, unsigned int count,
 			  struct zf_zone_state *ret_zones)
 {
-	_Alignas(ZF_BLOCK_SIZE) uint8_t block[ZF_BLOCK_SIZE];
+	_zf_free_ void *block = aligned_alloc(ZF_BLOCK_SIZE, ZF_BLOCK_SIZE);
 	struct zf_image_trailer peeked = *trailer;
 
-	static_assert(ZF_IMAGE_PEEK_MAX * sizeof(*peeked.table) == sizeof(block), "one block");
+	static_assert(ZF_IMAGE_PEEK_MAX * sizeof(*peeked.table) == ZF_BLOCK_SIZE, "one block");
 	assert(count <= ZF_IMAGE_PEEK_MAX);
-	if (pread(fd, block, sizeof(block), (off_t)trailer->table_offset) != sizeof(block))
+	if (!block)
+		return -ENOMEM;
+	if (pread(fd, block, ZF_BLOCK_SIZE, (off_t)trailer->table_offset) != ZF_BLOCK_SIZE)
 		return -EIO;
-	peeked.table = (void *)block;
+	peeked.table = block;
 	for (unsigned int i = 0; i < count; i++)
 		if (!load_zone(&peeked, i, &ret_zones[i]))
 			return -EUCLEAN;

@@ -72,7 +72,7 @@ int zf_image_trailer_search(int fd, uint64_t from, uint64_t to, bool last,
 
 /*
  * Reads the state of the first `count` zones of a trailer that was read and is not mapped. It may be
- * an old one if the image is in use. -EUCLEAN: an entry does not verify; -EIO.
+ * an old one if the image is in use. -EUCLEAN: an entry does not verify; -EIO; -ENOMEM.
  */
 int zf_image_trailer_peek(const struct zf_image_trailer *trailer, int fd, unsigned int count,
 			  struct zf_zone_state *ret_zones);

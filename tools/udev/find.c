@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <linux/blkzoned.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <uuid.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "io/image_trailer.h"
 #include "io/zbd_geometry.h"
 #include "superblock/ring.h"
@@ -30,16 +32,16 @@ struct record {
 /* 0, or -ENODEV if there is no whole record. */
 static int read_record(int fd, uint64_t address, struct record *ret_record)
 {
-	_Alignas(ZF_BLOCK_SIZE) struct zf_disk_super disk;
+	_zf_free_ struct zf_disk_super *disk = aligned_alloc(ZF_BLOCK_SIZE, sizeof(*disk));
 	struct zf_found *found = &ret_record->found;
 	struct zf_super super;
 
-	if (pread(fd, &disk, sizeof(disk), (off_t)address) != sizeof(disk) ||
-	    zf_super_decode_head(&disk, address, NULL, &ret_record->head) < 0)
+	if (!disk || pread(fd, disk, sizeof(*disk), (off_t)address) != sizeof(*disk) ||
+	    zf_super_decode_head(disk, address, NULL, &ret_record->head) < 0)
 		return -ENODEV;
 	uuid_unparse_lower(ret_record->head.fsid, found->uuid);
 	memset(found->label, 0, sizeof(found->label));
-	if (zf_super_decode(&disk, address, NULL, &super) == 0)
+	if (zf_super_decode(disk, address, NULL, &super) == 0)
 		memcpy(found->label, super.label, sizeof(super.label));
 	return 0;
 }

@@ -55,6 +55,7 @@ struct zf_image_warmer {
 	pthread_t thread;
 	bool started, stopping;
 	bool off;	       /* nothing is written ahead, or not any more */
+	uint64_t ask_ms;       /* the host was short of space, and is not asked before */
 	struct zf_cond wanted; /* signalled for a new zone in the queue, and for stopping */
 	struct zf_cond landed; /* signalled when the piece in flight has landed */
 	uint32_t zone_no;      /* the zone of that piece */

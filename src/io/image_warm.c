@@ -34,6 +34,7 @@
 #include <linux/magic.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/spawn.h"
@@ -43,8 +44,11 @@
 #define AHEAD	    ((uint64_t)8 << 20)
 #define SMALL_WRITE ((uint64_t)64 << 10)
 
-#define PIECE	    ((uint64_t)256 << 10)
-#define PAUSE_MS    2
+/* A host that is short of space may be so for long, and each small write would ask it. */
+#define ASK_AGAIN_MS 1000
+
+#define PIECE	     ((uint64_t)256 << 10)
+#define PAUSE_MS     2
 
 /* In a zone in use, a piece begins at least this far beyond the pointer: writes need not wait. */
 #define DISTANCE PIECE
@@ -80,6 +84,20 @@ uint64_t zf_image_warm_end(struct zf_image *image, uint32_t zone_no, uint64_t wp
 	if (hole < 0)
 		return 0;
 	return zf_min_u64((uint64_t)hole - start, g->zone_capacity);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Is nothing to be written ahead now? */
+static bool rests_locked(const struct zf_image *image)
+{
+	return image->warmer.off || (image->warmer.ask_ms > 0 && now_ms() < image->warmer.ask_ms);
 }
 
 /* ---- the thread ---- */
@@ -129,8 +147,9 @@ static void piece_landed_locked(struct zf_image *image, uint32_t zone_no,
 {
 	image->warmer.from = image->warmer.to = 0;
 	zf_cond_broadcast(&image->warmer.landed);
-	/* The host may have space again later. */
-	if (r < 0 && r != -ENOSPC)
+	if (r == -ENOSPC)
+		image->warmer.ask_ms = now_ms() + ASK_AGAIN_MS;
+	else if (r < 0)
 		image->warmer.off = true;
 	if (r < 0)
 		return;
@@ -218,7 +237,7 @@ static void *warmer_main(void *arg)
 		do {
 			image->busy[zone_no].again = false;
 			warm_zone_locked(image, zone_no);
-		} while (image->busy[zone_no].again && !warmer->stopping && !warmer->off);
+		} while (image->busy[zone_no].again && !warmer->stopping && !rests_locked(image));
 		image->busy[zone_no].warming = false;
 		warmer->queued--;
 		for (unsigned int i = 0; i < warmer->queued; i++)
@@ -247,7 +266,7 @@ static void want_locked(struct zf_image *image, uint32_t zone_no)
 		image->busy[zone_no].again = true;
 		return;
 	}
-	if (warmer->off || !image->dev.threaded || image->raise_first ||
+	if (rests_locked(image) || !image->dev.threaded || image->raise_first ||
 	    warmer->queued == ZF_IMAGE_WARM_QUEUE || !start_locked(image))
 		return;
 	image->busy[zone_no].warming = true;

@@ -193,7 +193,8 @@ void zf_call_note_answered(const struct zf_call *call, int result)
 	thread->wait_here.ended_ns = now;
 }
 
-static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
+/* `client` is the thread that sent the request. */
+static void dispatch(struct zf_daemon *daemon, struct zf_call *call, pid_t client)
 {
 	struct zf_thread *thread = call->thread;
 	struct zf_wait_request request;
@@ -221,7 +222,7 @@ static void dispatch(struct zf_daemon *daemon, struct zf_call *call)
 	if (!later)
 		note_answered(thread, call, ended, r);
 	zf_wait_here_ended(&thread->wait_here, &request, waits && !later, ended);
-	zf_roam_note(&thread->roam, ended);
+	zf_roam_note(&thread->roam, client, ended);
 }
 
 void zf_call_dispatch(struct zf_call *call)
@@ -240,7 +241,7 @@ void zf_call_dispatch(struct zf_call *call)
 		fuse_reply_err(call->req, ENOMEM);
 		return;
 	}
-	dispatch(daemon, call);
+	dispatch(daemon, call, ctx->pid);
 }
 
 void zf_call_discard(struct zf_call *call)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -17,25 +18,41 @@
 #define STALE_NS (4 * LOOK_NS)
 /*
  * For this time a thread is released. Then it is bound again for two or three looks, to find out
- * whether it still waits. A thread that waits while all processors are busy is left alone for the
- * same time, because /proc/stat is long on large machines.
+ * whether binding still hurts. A thread that binding hurts while all processors are busy is left
+ * alone for the same time, because /proc/stat is long on large machines.
  */
 #define RELEASE_NS (1000 * MS)
 /*
- * A thread is released if it waited a quarter of the time, twice in turn, and if the idle time of
- * all processors comes to 70 % of one. If less is idle, released threads displace each other: with
- * 16 clients that sync on two processors half of one is idle, and released threads were a third
- * slower.
+ * A thread is released if twice in turn it waited a quarter of the time, or half of its requests
+ * came from clients that moved, and if the idle time of all processors comes to 70 % of one. If
+ * less is idle, released threads displace each other: with 16 clients that sync on two processors
+ * half of one is idle, and released threads were a third slower.
  */
 #define WAIT_SHARE   4
+#define MOVED_SHARE  2
 #define IDLE_PERCENT 70
+/* With fewer requests in LOOK_NS, it does not matter whether clients move. */
+#define MOVED_MIN 100u
 
-bool zf_roam_waits(const struct zf_roam *roam, const struct zf_roam_sample *sample)
+static bool waits(const struct zf_roam *roam, const struct zf_roam_sample *sample)
 {
-	int64_t passed = sample->at_ns - roam->before.at_ns;
+	uint64_t passed = (uint64_t)(sample->at_ns - roam->before.at_ns);
 
-	return roam->before.at_ns > 0 && passed <= STALE_NS &&
-	       (int64_t)(sample->wait_ns - roam->before.wait_ns) * WAIT_SHARE >= passed;
+	return (sample->wait_ns - roam->before.wait_ns) * WAIT_SHARE >= passed;
+}
+
+static bool clients_move(const struct zf_roam *roam, const struct zf_roam_sample *sample)
+{
+	uint64_t moved = sample->moved - roam->before.moved;
+
+	return moved >= MOVED_MIN &&
+	       moved * MOVED_SHARE >= sample->requests - roam->before.requests;
+}
+
+bool zf_roam_hurts(const struct zf_roam *roam, const struct zf_roam_sample *sample)
+{
+	return roam->before.at_ns > 0 && sample->at_ns - roam->before.at_ns <= STALE_NS &&
+	       (waits(roam, sample) || clients_move(roam, sample));
 }
 
 static bool has_idle(const struct zf_roam *roam, const struct zf_roam_sample *sample)
@@ -49,8 +66,8 @@ static bool has_idle(const struct zf_roam *roam, const struct zf_roam_sample *sa
 
 enum zf_roam_move zf_roam_step(struct zf_roam *roam, const struct zf_roam_sample *sample)
 {
-	bool known = zf_roam_waits(roam, sample) && roam->before.idle_ns > 0;
-	bool crowded = known && has_idle(roam, sample);
+	bool known = zf_roam_hurts(roam, sample) && roam->before.idle_ns > 0;
+	bool leave = known && has_idle(roam, sample);
 
 	roam->before = *sample;
 	roam->next_ns = sample->at_ns + (known ? RELEASE_NS : LOOK_NS);
@@ -59,8 +76,29 @@ enum zf_roam_move zf_roam_step(struct zf_roam *roam, const struct zf_roam_sample
 		roam->next_ns = sample->at_ns + LOOK_NS;
 		return ZF_ROAM_BIND;
 	}
-	roam->released = crowded;
-	return crowded ? ZF_ROAM_RELEASE : ZF_ROAM_STAY;
+	roam->released = leave;
+	return leave ? ZF_ROAM_RELEASE : ZF_ROAM_STAY;
+}
+
+/* ---- clients that move ---- */
+
+/*
+ * The processor, plus one, of the queue that the last request of a client came by. Clients whose
+ * numbers leave the same remainder share an element, and seem to move if both are active on
+ * different processors. Then threads are released where that helps little.
+ */
+#define CLIENTS 256
+static _Atomic int last_queue[CLIENTS];
+
+void zf_roam_count(struct zf_roam *roam, pid_t client)
+{
+	_Atomic int *last = &last_queue[(unsigned int)client % CLIENTS];
+
+	roam->requests++;
+	if (client == 0 || atomic_load_explicit(last, memory_order_relaxed) == roam->own + 1)
+		return;
+	roam->moved++;
+	atomic_store_explicit(last, roam->own + 1, memory_order_relaxed);
 }
 
 /* ---- the kernel's counters ---- */
@@ -141,14 +179,15 @@ static bool move(const struct zf_roam *roam, enum zf_roam_move move)
 
 void zf_roam_look(struct zf_roam *roam, int64_t now_ns)
 {
-	struct zf_roam_sample sample = {.at_ns = now_ns};
+	struct zf_roam_sample sample = {
+		.at_ns = now_ns, .requests = roam->requests, .moved = roam->moved};
 	enum zf_roam_move step;
 
 	if ((roam->wait_file == 0 && !begin(roam)) || !read_wait(roam, &sample.wait_ns)) {
 		roam->next_ns = INT64_MAX;
 		return;
 	}
-	if (zf_roam_waits(roam, &sample))
+	if (zf_roam_hurts(roam, &sample))
 		sample.idle_ns = read_idle();
 	step = zf_roam_step(roam, &sample);
 	if (step != ZF_ROAM_STAY && !move(roam, step))

@@ -85,7 +85,7 @@ static void waits_for_the_first_time(void **state)
 	assert_int_equal(without_wait(&roam, &sample, 50), ZF_ROAM_STAY);
 	sample.at_ns += 50 * MS;
 	sample.wait_ns += 40 * MS;
-	assert_true(zf_roam_waits(&roam, &sample));
+	assert_true(zf_roam_hurts(&roam, &sample));
 	assert_int_equal(zf_roam_step(&roam, &sample), ZF_ROAM_STAY);
 	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
 }
@@ -116,6 +116,50 @@ static void is_bound_again(void **state)
 	assert_int_equal(after(&roam, &sample, 50, 40, 50), ZF_ROAM_RELEASE);
 }
 
+/* So many requests came, and so many of them from clients that had moved, in 50 ms. */
+static enum zf_roam_move after_requests(struct zf_roam *roam, struct zf_roam_sample *sample,
+					uint64_t requests, uint64_t moved, uint64_t idle_ms)
+{
+	sample->requests += requests;
+	sample->moved += moved;
+	return after(roam, sample, 50, 0, idle_ms);
+}
+
+static void clients_move(void **state)
+{
+	struct zf_roam_sample sample;
+	struct zf_roam roam;
+
+	(void)state;
+	begin(&roam, &sample);
+	assert_int_equal(after_requests(&roam, &sample, 2000, 900, 50), ZF_ROAM_STAY);
+	assert_int_equal(after_requests(&roam, &sample, 2000, 1000, 20), ZF_ROAM_STAY);
+	sample.at_ns += 1000 * MS;
+	assert_int_equal(after_requests(&roam, &sample, 2000, 2000, 50), ZF_ROAM_STAY);
+	assert_int_equal(after_requests(&roam, &sample, 2000, 1000, 50), ZF_ROAM_RELEASE);
+	assert_int_equal(after_requests(&roam, &sample, 2000, 0, 50), ZF_ROAM_BIND);
+	assert_int_equal(after_requests(&roam, &sample, 80, 80, 50), ZF_ROAM_STAY);
+}
+
+static void counts_clients_that_move(void **state)
+{
+	struct zf_roam here = {.own = 0}, there = {.own = 1};
+
+	(void)state;
+	zf_roam_count(&here, 77);
+	assert_int_equal(here.moved, 1); /* its first request */
+	zf_roam_count(&here, 77);
+	assert_int_equal(here.moved, 1);
+	zf_roam_count(&there, 77);
+	zf_roam_count(&here, 77);
+	assert_int_equal(here.moved, 2);
+	assert_int_equal(there.moved, 1);
+	zf_roam_count(&there, 0); /* the kernel moves everywhere */
+	zf_roam_count(&here, 0);
+	assert_int_equal(here.moved, 2);
+	assert_int_equal(here.requests, 4);
+}
+
 /* The sum that the kernel tells may go back a little. */
 static void idle_time_goes_back(void **state)
 {
@@ -136,7 +180,7 @@ static void is_not_bound(void **state)
 
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-	zf_roam_note(&roam, 1);
+	zf_roam_note(&roam, 1, 1);
 	assert_int_equal(roam.next_ns, INT64_MAX);
 	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 	assert_true(CPU_EQUAL(&before, &now));
@@ -151,6 +195,8 @@ int main(void)
 		cmocka_unit_test(waits_for_the_first_time),
 		cmocka_unit_test(had_little_to_do),
 		cmocka_unit_test(is_bound_again),
+		cmocka_unit_test(clients_move),
+		cmocka_unit_test(counts_clients_that_move),
 		cmocka_unit_test(idle_time_goes_back),
 		cmocka_unit_test(is_not_bound),
 	};

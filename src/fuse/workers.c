@@ -110,6 +110,7 @@ void zf_workers_run(struct zf_workers *workers, struct zf_call *call)
 	 */
 	if (workers->waiting > workers->idle && workers->count < WORKERS_MAX)
 		start_locked(workers);
-	zf_cond_signal(&workers->work);
 	zf_mutex_unlock(&workers->lock);
+	/* With the lock held, a worker that runs at once would only wait for the lock. */
+	zf_cond_signal(&workers->work);
 }

@@ -156,7 +156,7 @@ class Renamer(Work):
             check(number >= self.last("done", n), f"file{n} is {number}, {self.last('done', n)} was durable")
             check(number <= self.last("try", n) or number == 0, f"file{n} is {number}, of another file")
             latest = max(latest, number)
-        # A prefix: what was done before the latest that is there is there as well.
+        # The versions form a prefix: everything that was done before the latest version found is there as well.
         tried = [(int(words[0]), int(words[1])) for kind, words in self.read_log() if kind == "try"]
         state = dict.fromkeys(range(self.FILES), 0)
         for n, number in tried:
@@ -295,7 +295,7 @@ class Zeroer(Work):
                 os.fsync(fd)
                 self.note("done", number)
             elif kind == "dsync":
-                # Durable is this write; what went before it, an fsync of the file may not have seen.
+                # This write is durable. Earlier changes of the file may not be.
                 self.note("one", number)
 
     def judge(self):
@@ -411,7 +411,7 @@ class Appender(Work):
                 continue
             last, at = divmod(done, self.FILE_BYTES // self.SIZES[n])
             for file in range(max(last - 1, 0), last + 1):
-                # Behind the last record of a file the one before it goes, and nothing says so.
+                # After the last record of a file append() deletes the file before it, without a note.
                 may_be_gone = file < last and at == self.FILE_BYTES // self.SIZES[n] - 1
                 if not may_be_gone or self.path(n, file).exists():
                     self.judge_file(n, file, done)
@@ -532,8 +532,8 @@ class Sqlite(Work):
         for number in range(1, 1 << 30):
             with base:
                 base.execute("insert into t values (?, ?)", (number, "x" * (number % 3000)))
-            # SQLite takes a directory that cannot be opened for one that need not be synced. No power cut leaves a
-            # program that could see that, but a kill of the daemon does.
+            # SQLite ignores it if it cannot open the directory for the sync. After a power cut no program would go on, but
+            # after a kill of the daemon SQLite does. This open then fails, too, and the transaction is not noted.
             os.close(os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY))
             self.note("done", number)
 
@@ -552,7 +552,8 @@ class Sqlite(Work):
 
 
 class SqliteRollback(Sqlite):
-    # Less does not sync the directory when the journal goes, and so not the last transaction.
+    # With a lower level SQLite does not sync the directory after it has deleted the journal, so the last transaction is
+    # not durable.
     PRAGMAS = ("journal_mode = delete", "synchronous = extra")
 
 

@@ -15,8 +15,8 @@
 #include "base/hash.h"
 #include "superblock/super_format.h"
 
-/* In that format guaranteed space counted as kept, and the number of bytes that there was garbage
- * for stood where guaranteed_bytes is now. */
+/* The older format counted guaranteed space as kept. The field that is guaranteed_bytes now was the
+ * number of bytes that there was garbage for. */
 static void forget_guarantee(struct zf_disk_super *super, uint64_t spent)
 {
 	uint64_t kept = zf_le64_get(super->kept_bytes);

@@ -73,7 +73,7 @@ it() {
 	shift
 	[[ $claim =~ ${ZFUSE_TEST_ONLY:-} ]] || return 0
 	tests=$((tests + 1))
-	# In this shell, so that a check may note what it started.
+	# The check runs in this shell, so that it may note what it started.
 	"$@" >"$top/out" 2>&1
 	status=$?
 	if [[ $status -eq 0 ]]; then
@@ -196,7 +196,7 @@ PYTHON
 # jq_get KEY: prints the member KEY of the result in an answer on stdin.
 jq_get() { python3 -c 'import json, sys; print(json.load(sys.stdin)["result"][sys.argv[1]])' "$1"; }
 
-# A kernel that tells fuseblk mounts of sync(2), and how root's mount of an image then appears (decision 0031).
+# Does the kernel tell fuseblk mounts of sync(2)? If so, root's mount of an image has the type fuseblk (decision 0031).
 kernel_sends_syncfs() { sort -C -V <<<$'6.18\n'"$(uname -r)"; }
 type_of_images() { if kernel_sends_syncfs; then echo fuseblk.zfuse; else echo fuse.zfuse; fi; }
 

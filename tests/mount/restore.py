@@ -132,7 +132,7 @@ def damage(image, inodes, seed, to):
         numbers = json.load(f)
     owners = owners_of_blocks(image)
     superblocks = newest_superblocks(image, 2)
-    # The root tree is one node here: nothing would say which leaves belong together.
+    # The root tree is one node here. Without it nothing says which leaves belong together, so it is kept.
     kept = {node["address"][0] for node in zfusectl("tree", image, "--tree", "root")["nodes"]}
     blocks = sorted(set(written_blocks(image)) - kept)
     lost = rng.sample(blocks, len(blocks) // 100) + [rng.choice(inner_nodes(image))]

@@ -98,7 +98,7 @@ static void *ask(void *arg)
 		for (unsigned int i = 0; i < ASKS; i++)
 			fstat(*change->fd, &st);
 		pthread_barrier_wait(&barrier);
-		/* And now they are compared. */
+		/* The main thread compares the attributes before the third barrier. */
 		pthread_barrier_wait(&barrier);
 	}
 	return arg;

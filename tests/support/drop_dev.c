@@ -134,7 +134,8 @@ static void settle_locked(struct drop_dev *drop, uint64_t covered)
 	}
 }
 
-/* Copies pending blocks: an entry is NULL where the image is right. NULL: right everywhere. */
+/* Copies pending blocks. An entry is NULL where the image is right; the result is NULL if it is
+ * right everywhere. */
 static uint8_t **see_locked(struct drop_dev *drop, uint64_t addr, uint64_t len)
 {
 	uint64_t first = addr / ZF_BLOCK_SIZE, count = len / ZF_BLOCK_SIZE;

@@ -286,7 +286,8 @@ static int find_zone(struct workload *w, uint64_t ino, uint64_t offset, uint32_t
 	return r;
 }
 
-/* Right answers, too: the file is gone, no victim, a zone that cannot be one, no room to move. */
+/* Other right answers: the file is gone, there is no victim, the zone cannot be a victim, or there
+ * is no room to move data. */
 static int64_t run_reclaim(struct workload *w, const struct zf_op *op)
 {
 	struct zf_reclaim *reclaim = w->fs->reclaim;

@@ -3,8 +3,8 @@
 #
 # Filesystems under test: scripts/workloads and lib.sh make, mount, unmount and check them with this.
 #
-# One lives in a directory of its own, D: its image (D/img), mountpoint (D/mnt), kind, mount options, and for zfuse the
-# daemon's log (D/log) and process id (D/pid). The environment names the programs of zfuse.
+# A filesystem lives in a directory of its own, D: its image (D/img), mountpoint (D/mnt), kind, mount options, and for zfuse
+# the daemon's log (D/log) and process id (D/pid). The environment names the programs of zfuse.
 
 # fs_make D zfuse|ext4|btrfs SIZE [OPTIONS]: an image of that size, not mounted.
 fs_make() {
@@ -28,7 +28,7 @@ fs_zone_size() {
 	echo "$zone"
 }
 
-# fs_mount D [OPTIONS]: with its own options and these.
+# fs_mount D [OPTIONS]: mounts with the options of D/options and these.
 fs_mount() {
 	local d=$1 options
 	options=$(<"$d/options")
@@ -39,7 +39,7 @@ fs_mount() {
 	esac
 }
 
-# In a session of its own: what ends a script must not end the daemon.
+# The daemon has a session of its own, so that a signal that ends a script does not end the daemon.
 fs_start_daemon() {
 	local d=$1 options=$2 until=$((SECONDS + 120)) pid
 	setsid "$ZFUSE" "$d/img" "$d/mnt" -f ${options:+-o "$options"} </dev/null >>"$d/log" 2>&1 &
@@ -78,7 +78,7 @@ fs_check() {
 	esac >"$d/check.out" 2>&1 || { tail -n 30 "$d/check.out" >&2; return 1; }
 }
 
-# fs_complaints D: what the daemon's log has to say that it had not the last time.
+# fs_complaints D: prints the errors that the daemon's log has got since the last call.
 fs_complaints() {
 	local d=$1 seen=0
 	[[ ! -e $d/log_seen ]] || seen=$(<"$d/log_seen")
@@ -95,14 +95,14 @@ fs_ail() {
 	timeout 120 touch "$d/mnt/.probe" 2>&1 && timeout 120 rm "$d/mnt/.probe" 2>&1
 }
 
-# fs_destroy D: whatever state it is in.
+# fs_destroy D: unmounts and removes the filesystem, whatever state it is in.
 fs_destroy() {
 	local d=$1 pid=
 	[[ ! -e $d/pid ]] || pid=$(<"$d/pid")
 	while mountpoint -q "$d/mnt" 2>/dev/null || [[ $(stat "$d/mnt" 2>&1) == *"not connected"* ]]; do
 		umount -i -l "$d/mnt" || break
 	done
-	# Numbers are used again: only one that still runs the daemon is ours.
+	# Process numbers are reused: the process is ours only if it still runs the daemon.
 	if [[ -n $pid && $(readlink "/proc/$pid/exe") == "$(realpath "$ZFUSE")" ]]; then
 		timeout 120 tail --pid="$pid" -f /dev/null || kill -KILL "$pid"
 	fi

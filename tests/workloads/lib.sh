@@ -61,7 +61,7 @@ own_fs() {
 
 # ---- users ----
 
-# as_user UID[:GID[,GROUP]...] COMMAND...: the group is that number too if none is given.
+# as_user UID[:GID[,GROUP]...] COMMAND...: without GID, the group has the number UID.
 as_user() {
 	local uid=${1%%:*} gid=${1#*:} groups=(--clear-groups)
 	shift
@@ -71,7 +71,7 @@ as_user() {
 
 # ---- what changed ----
 
-# changes "PATH..." COMMAND...: runs it, and says which times of each path it changed. OLD=NEW for what it renames.
+# changes "PATH..." COMMAND...: runs COMMAND, and says which times of each path it changed. A path that it renames is OLD=NEW.
 changes() {
 	local paths=$1 spec before=() i=0
 	shift

@@ -95,7 +95,7 @@ static void remove_all(const char *path, unsigned long count, const char *type)
 
 #define OTHERS (4u << 20)
 
-/* Of a listing: who was there, by the number of the listing that saw it last. */
+/* For each entry, the number of the last listing that had it. */
 struct seen {
 	uint32_t round;
 	uint32_t *entries; /* e0 ... */
@@ -103,7 +103,7 @@ struct seen {
 	unsigned long count;
 };
 
-/* Whether this is the first time in this listing. */
+/* Is this the first time that this listing has the entry? */
 static bool is_new(uint32_t *rounds, unsigned long limit, unsigned long n, uint32_t round)
 {
 	if (!rounds || n >= limit || rounds[n] == round)
@@ -194,7 +194,7 @@ static void watch(const char *path, unsigned long count, unsigned long seconds)
 		change(path);
 		exit(0);
 	}
-	/* However late it is. */
+	/* At least three listings, even if they take longer. */
 	while (seen.round < 3 || time(NULL) < end) {
 		list(dir, &seen, -1);
 		rewinddir(dir);
@@ -220,7 +220,7 @@ static void seek(const char *path)
 		positions[count] = at;
 		snprintf(names[count], sizeof(names[0]), "%.31s", e->d_name);
 	}
-	/* Backwards, and with steps, so that nothing is where the stream happens to be. */
+	/* Seeks backwards and in large steps, so that no entry is at the stream's position. */
 	for (size_t i = 0; i < count; i++) {
 		size_t at = (count - 1 - i) * 7919 % count;
 

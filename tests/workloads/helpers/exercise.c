@@ -74,7 +74,7 @@ struct range {
 	size_t at, len;
 };
 
-/* Often at the edges of blocks, where the faults are. */
+/* Draws a place, often at the edge of a block, where faults are likely. */
 static size_t place(size_t limit)
 {
 	size_t at = rnd_below(&x.rnd, limit + 1);

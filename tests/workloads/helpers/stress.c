@@ -288,8 +288,8 @@ static struct op {
 
 static bool may_fail_with(int err)
 {
-	/* A fifo that nobody reads, a directory moved below itself, xattrs of what has none: all by
-	 * chance. */
+	/* The reasons include, by chance: a fifo that has no reader, a directory moved below
+	 * itself, xattrs of an inode that has none. */
 	static const int usual[] = {ENOENT, EEXIST, ENOTDIR, EISDIR,  ENOTEMPTY, ELOOP, EINVAL,
 				    EMLINK, EPERM,  ENXIO,   ENODATA, ESPIPE,	 EBUSY};
 
@@ -341,7 +341,7 @@ static struct found {
 } found[FOUND_MAX];
 static size_t found_count;
 
-/* By a list: the trees are small. */
+/* A linear search will do, because the trees are small. */
 static void count_name(const char *path, const struct stat *st)
 {
 	size_t i = 0;
@@ -372,7 +372,7 @@ static void check_directory(const char *path, const struct stat *st)
 			expected++;
 	}
 	closedir(dir);
-	/* btrfs does not count. */
+	/* btrfs does not count the links of directories. */
 	if (st->st_nlink != expected && st->st_nlink != 1)
 		die("%s has %lu links instead of %lu", path, (unsigned long)st->st_nlink,
 		    (unsigned long)expected);

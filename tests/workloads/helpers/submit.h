@@ -20,7 +20,7 @@ struct engine {
 	const char *name;
 	void (*open)(unsigned depth);
 	void (*submit)(const struct request *request);
-	/* Waits for one; returns its slot, and its result as the call would have it. */
+	/* Waits for a request; returns its slot, and the result that read or write would return. */
 	unsigned (*wait)(long *ret_result);
 	void (*sync)(int fd); /* while nothing is in flight */
 };

@@ -72,7 +72,7 @@ static const struct sys_call *find_call(const char *name)
 
 static void parse_time(struct sys_arg *a)
 {
-	/* Left to the call: the seconds are a number, the rest is in the text. */
+	/* n: the seconds. The call parses the text for the rest. */
 	if (strcmp(a->text, "now") != 0 && strcmp(a->text, "omit") != 0)
 		a->n = strtoll(a->text, NULL, 10);
 }

@@ -21,8 +21,8 @@ struct sys_arg {
 };
 
 /*
- * Makes the call, and returns what it returned: -1 with errno if it failed. One that prints its own
- * result sets *ret_printed.
+ * Makes the call, and returns its result: -1 with errno if it failed. A function that prints the
+  * result itself sets *ret_printed.
  */
 typedef long long sys_fn(struct sys_arg *a, bool *ret_printed);
 
@@ -37,11 +37,11 @@ struct sys_call {
 	sys_fn *fn;
 };
 
-/* Each ends with one that has no name. */
+/* Each table ends with a call that has no name. */
 extern const struct sys_call sys_files[], sys_streams[], sys_names[], sys_attrs[], sys_xattrs[],
 	sys_maps[], sys_locks[], sys_others[];
 
-/* sys_args.c. They end the program if the text makes no sense. */
+/* sys_args.c. The functions end the program if the text makes no sense. */
 long long sys_number(const char *text);
 char *sys_expand(const char *text, size_t *ret_len);
 const char *sys_errno_name(int err);

@@ -151,7 +151,7 @@ CALL(sync)
 	return 0;
 }
 
-/* An offset of -1 is none: the descriptor's own. */
+/* With an offset of -1 the call uses the descriptor's own offset. */
 CALL(copy_file_range)
 {
 	off_t from = a[1].n, to = a[3].n;

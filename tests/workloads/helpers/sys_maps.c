@@ -47,7 +47,7 @@ static void jump(int signal_no)
 	siglongjmp(back, signal_no);
 }
 
-/* The copy goes through memory of our own, so that it is the mapping alone that can fail. */
+/* The copy goes through memory of our own, so that only the access to the mapping can fail. */
 static bool touch(char *to, const char *from, size_t len)
 {
 	static const int signals[] = {SIGBUS, SIGSEGV};

@@ -168,7 +168,7 @@ CALL(readdir)
 	return print_names(count, entries, ret_printed);
 }
 
-/* From a descriptor, which is left where it was. */
+/* Lists a descriptor's directory, and leaves the descriptor's position as it was. */
 CALL(freaddir)
 {
 	struct dirent **entries;

@@ -15,7 +15,7 @@
 #define CALL(name)  static long long call_##name(struct sys_arg *a, bool *ret_printed)
 #define VECTORS_MAX 2048
 
-/* Of the arguments from first on, those that were given. */
+/* Makes a vector of each argument from `first` on that was given. */
 static int vectors_of(struct sys_arg *a, int first, struct iovec *iov)
 {
 	int count = 0;
@@ -99,7 +99,7 @@ CALL(pipe)
 	return 0;
 }
 
-/* An offset of -1 is none: the descriptor's own. */
+/* With an offset of -1 the call uses the descriptor's own offset. */
 CALL(splice)
 {
 	off_t from = a[1].n, to = a[3].n;
@@ -115,7 +115,7 @@ CALL(sendfile)
 	return sendfile((int)a[0].n, (int)a[1].n, from == -1 ? NULL : &from, (size_t)a[3].n);
 }
 
-/* Where there is data, as FROM-END with END left out, and the size. */
+/* Prints where there is data, as FROM-END (END is the first byte after it), and the size. */
 CALL(segments)
 {
 	int fd = (int)a[0].n;

@@ -41,7 +41,7 @@ static size_t size_of(const struct sys_arg *a)
 	return a->text ? (size_t)a->n : VALUE_MAX;
 }
 
-/* With room for nothing, the call tells the length. */
+/* With a size of 0 the call returns the length. */
 static long long print_value(ssize_t got, const char *value, size_t size, bool *ret_printed)
 {
 	if (got < 0)
@@ -84,7 +84,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* In order of the names, which no filesystem promises. */
+/* Sorts the names, because no filesystem promises an order. */
 static long long print_list(ssize_t got, char *list, size_t size, bool *ret_printed)
 {
 	char *names[4096];

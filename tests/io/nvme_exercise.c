@@ -261,7 +261,7 @@ static void many_appends_in_one_zone_land_in_any_order(void **state)
 	assert_true(stats.fua_writes > 0 && stats.fua_writes < stats.appends);
 	print_message("%" PRIu64 " appends, %" PRIu64 " came back below the one before\n", a->count,
 		      a->below);
-	/* Otherwise the test has shown nothing. */
+	/* Without such appends the test has shown nothing. */
 	assert_true(a->below > 0);
 	appender_deinit(a);
 	free(a);
@@ -283,7 +283,7 @@ static uint64_t tag_of(unsigned int number, unsigned int i)
 	return number * 1000 + i;
 }
 
-/* zf_dev_run() carries it out on this thread. */
+/* zf_dev_run() carries each append out on this thread. */
 static void *append_one_by_one(void *arg)
 {
 	struct worker *worker = arg;
@@ -417,7 +417,7 @@ static void large_scattered_writes_follow_each_other(void **state)
 						 500 + k));
 	}
 	assert_int_equal(zone_of(dev, 1).wp, start_of(1) + n * len);
-	/* And back, into scattered memory. */
+	/* Reads the bytes back, into scattered memory. */
 	memset(buf, 0, 2 * COUNT * BLOCK);
 	assert_int_equal(zf_dev_read(dev, start_of(1), iov, COUNT), 0);
 	for (unsigned int i = 0; i < COUNT; i++)

@@ -26,7 +26,8 @@
 #define REQUESTS_MAX 4000
 #define UNANSWERED   1
 
-/* The content of a block of the device: which block of which request, and by which write. */
+/* The content of a block of the device: which block of which request, and whether the write was
+ * FUA. */
 struct cell {
 	uint32_t request, block; /* request 0: nothing or garbage */
 	bool fua;
@@ -235,7 +236,7 @@ static void device_done(void *arg, struct zf_io *io, int result)
 	answered_count++;
 }
 
-/* The device's own errors; a "try again" is none that anybody is told. */
+/* Called for the device's own errors. "Try again" is no such error. */
 static int device_failed(void *arg, const struct zf_zone_write *write, int error, bool passed)
 {
 	device.passed += passed;

@@ -161,7 +161,7 @@ static void device_byte_n_is_file_byte_n(void **state)
 	free(buf);
 }
 
-/* Whether the host has it or not. */
+/* The result is the same whether the host can unmap or not. */
 static void unmapping_zeroes_fall_back_on_writing(void **state)
 {
 	struct zf_io io = {
@@ -510,7 +510,7 @@ static void tell_parent(struct zf_io *io)
 	one->done = true;
 }
 
-/* Appends to four zones, 48 in flight, until it is killed; zones that are full are reset. */
+/* Appends to four zones, 48 in flight, until the process is killed; full zones are reset. */
 static void append_until_killed(void)
 {
 	if (zf_image_open(path, &patient, NULL, &dev) < 0 || zf_dev_start_thread(dev) < 0)
@@ -719,7 +719,8 @@ static void a_damaged_zone_entry_becomes_a_lower_bound(void **state)
 	assert_int_equal(zf_dev_reset(dev, 2), 0);
 	assert_int_equal(run_write(dev, 2 * ZONE_SIZE, BLOCK, 2, false), 0);
 	close_image();
-	/* The newer of zone 2's two slots: the older one, still valid, must not be believed. */
+	/* Damages the newer of zone 2's two slots. The older slot is valid, but must not be used.
+	 * */
 	flip(TABLE + 2 * sizeof(struct zf_image_zone) + sizeof(struct zf_image_slot) + 8, 4);
 	assert_int_equal(open_image(&no_wait), 0);
 	assert_non_null(strstr(messages, "zone 2"));
@@ -738,7 +739,7 @@ static void a_damaged_zone_entry_becomes_a_lower_bound(void **state)
 	assert_int_equal(zone_of(dev, 2).wp, 2 * ZONE_SIZE + 2 * BLOCK);
 }
 
-/* Its check is right, and no superblock can note it. */
+/* The entry's check is right, but a superblock cannot hold such a count. */
 static void a_reset_count_that_no_zone_reaches_is_damage(void **state)
 {
 	assert_int_equal(zf_dev_set_reset_count(dev, 2, UINT64_C(1) << 61), 0);
@@ -776,8 +777,7 @@ static void a_truncated_or_grown_image_is_refused(void **state)
 	}
 }
 
-/* A copy of an image, made longer, that was cut when it had grown, before the former trailer went.
- */
+/* A longer copy of an image has grown, and was cut before the former trailer was removed. */
 static void of_two_headers_in_a_longer_copy_the_last_one_counts(void **state)
 {
 	const struct zf_open_options search = {.image_search_from = TABLE};
@@ -902,10 +902,10 @@ static void a_write_that_the_host_refuses_is_an_io_error(void **state)
 	assert_int_equal(run_write(dev, 3 * ZONE_SIZE + BLOCK, BLOCK, 3, false), 0);
 }
 
-/* The host has no page any more for the table: the signal for that must not end the process. */
+/* The host has no page for the table any more. The SIGBUS for that must not end the process. */
 static void an_image_that_is_truncated_turns_read_only(void **state)
 {
-	reopen(); /* the handler: cmocka sets its own for each test */
+	reopen(); /* sets the handler again: cmocka sets its own for each test */
 	assert_int_equal(run_write(dev, ZONE_SIZE, BLOCK, 1, true), 0);
 	assert_int_equal(truncate(path, ZONE_SIZE + BLOCK), 0);
 	assert_int_equal(run_write(dev, ZONE_SIZE + BLOCK, BLOCK, 2, true), -EIO);
@@ -922,7 +922,7 @@ static void *write_there(void *arg)
 	return NULL;
 }
 
-/* Its signals are blocked, but for this one. */
+/* Threads of the library block all signals but SIGBUS. */
 static void threads_of_the_library_survive_a_truncated_image_too(void **state)
 {
 	pthread_t thread;

@@ -194,7 +194,7 @@ static void expect_zones(uint32_t count)
 		assert_int_equal(zone_of(dev, z).cond, ZF_ZONE_EMPTY);
 }
 
-/* The room that was left between the table and the header. */
+/* The image takes the room that was left between the table and the header. */
 static void an_image_grows_within_its_device(void **state)
 {
 	create_and_open();
@@ -237,13 +237,13 @@ static void a_trailer_is_found_where_the_device_ended(void **state)
 	assert_int_equal(zf_dev_grow(dev, 0), 0);
 	reopen_from(0);
 	expect_zones(39);
-	/* By too little for a zone: but it is found at the end again. */
+	/* The device grows by less than a zone. The header still moves, and is found at the end. */
 	set_size(40 * ZONE_SIZE + BLOCK);
 	reopen_from(ZONES * ZONE_SIZE);
 	assert_int_equal(zf_dev_grow(dev, 0), 0);
 	reopen_from(0);
 	expect_zones(39);
-	/* Not one of before, though it is nearer to where the search begins. */
+	/* The search must not take an old header that is nearer to where the search begins. */
 	assert_int_equal(run_write(dev, 2 * ZONE_SIZE, BLOCK, 2, true), 0);
 	set_size(60 * ZONE_SIZE);
 	reopen_from(ZONES * ZONE_SIZE);
@@ -251,7 +251,7 @@ static void a_trailer_is_found_where_the_device_ended(void **state)
 	assert_int_equal(zone_of(dev, 2).wp, 2 * ZONE_SIZE + BLOCK);
 }
 
-/* By too little for a zone: all there is to be written is the header. */
+/* The device grows by less than a zone, so only the header has to be written. */
 static void where_the_header_cannot_be_written_growing_fails(void **state)
 {
 	create_and_open();

@@ -95,7 +95,7 @@ int __wrap_fallocate64(int fd, int mode, off_t offset, off_t len);
 int __wrap_fsetxattr(int fd, const char *name, const void *value, size_t len, int flags);
 ssize_t __wrap_fgetxattr(int fd, const char *name, void *value, size_t len);
 
-/* The file with its attribute, as it is durable at this instant. */
+/* Copies the file and its attribute as they are durable at this instant. */
 static void copy_image(void)
 {
 	char command[256];
@@ -112,9 +112,9 @@ static void put(int fd, const struct pending *p)
 }
 
 /*
- * The host's power goes: cut_path becomes one of the files that may be found then. Outcome 0:
- * nothing that was not durable; 1: all of it; then, for each write by itself: that one, and only
- * the length that it gave the file. Ends with 2 if there is no such outcome.
+ * The host loses power: cut_path becomes one of the files that may be found then. Outcome 0: no
+  * write that was not durable; 1: all of them; then two outcomes for each write: that write alone,
+  * and only the length that it gave the file. Ends with 2 if there is no such outcome.
  */
 static void cut(void)
 {
@@ -190,7 +190,7 @@ ssize_t __wrap_pwritev64v2(int fd, const struct iovec *iov, int count, off_t off
 		assert(count == 1);
 		note(iov->iov_base, iov->iov_len, offset);
 	}
-	/* Cut in the middle of it, it is not durable yet. */
+	/* A write that is cut in the middle is not durable yet. */
 	if (call())
 		return -1;
 	r = __real_pwritev64v2(fd, iov, count, offset, flags);
@@ -391,7 +391,7 @@ static void the_former_trailer_gives_its_space_back(void **state)
 	assert_true(device_holds_zeroes(dev, ZONES * ZONE_SIZE, 3 * BLOCK));
 }
 
-/* Its owner made it longer, as one does with a disk image. */
+/* The owner made the file longer, as is usual for a disk image. */
 static void a_longer_file_opens_and_grows_to_its_end(void **state)
 {
 	if (getxattr(path, SIZE_XATTR, NULL, 0) < 0)
@@ -479,7 +479,7 @@ static void lower_bounds_stay_lower_bounds(void **state)
 	expect_filled(GROWN);
 }
 
-/* As a growth leaves them that was killed on its way, or a host that crashed. */
+/* A growth that was killed, or a crash of the host, leaves such bytes. */
 static void bytes_in_the_middle_of_an_empty_zone_do_no_harm(void **state)
 {
 	int fd = open(path, O_RDWR);
@@ -545,8 +545,8 @@ static void writers_go_on_while_it_grows(void **state)
 
 /* ---- at every call ---- */
 
-/* In a child: everything stops at call `at`, and cut_path is what is found. 0: it came to its end.
- */
+/* Grows the image in a child, which stops at call `at` and leaves cut_path. Returns 0 if the growth
+ * came to its end. */
 static int grow_until(unsigned int at, unsigned int outcome)
 {
 	int status;
@@ -566,7 +566,8 @@ static int grow_until(unsigned int at, unsigned int outcome)
 	return WEXITSTATUS(status);
 }
 
-/* Old or new, and it can be made new. Returns which. */
+/* The image has the old or the new size, and can grow to the new one. Returns whether it had that.
+ * */
 static bool expect_either(const char *which)
 {
 	uint32_t count;
@@ -587,7 +588,7 @@ static bool expect_either(const char *which)
 	return count == GROWN;
 }
 
-/* An image that has grown before. */
+/* Makes an image that has grown before. */
 static void start_over(void)
 {
 	struct zf_geometry smaller = geometry;
@@ -691,7 +692,7 @@ static void any_call_may_fail(void **state)
 	assert_true(refused > 0 && went_on > 0);
 }
 
-/* In memory, as long as files have attributes there, many outcomes are quick. */
+/* Many outcomes are quick in memory, which can be used only if files have attributes there. */
 static const char *choose_directory(void)
 {
 	int fd = open("/dev/shm", O_TMPFILE | O_RDWR, 0600);

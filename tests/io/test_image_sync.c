@@ -126,7 +126,8 @@ static int flush_after(command_fn *command, int error)
 	return r;
 }
 
-/* It may have been the flush of the host's disk, and that may have held the write before. */
+/* The flush of the host's disk may be what failed, and the disk's cache may have had an earlier
+ * write. */
 static void after_a_durable_write_that_failed_no_flush_succeeds(void **state)
 {
 	(void)state;
@@ -207,7 +208,7 @@ static enum zf_image_use close_with(int error)
 	return use;
 }
 
-/* Where its host has started anew, the pointers of an image in use are lower bounds. */
+/* After a restart of the host, the pointers of an image in use are lower bounds. */
 static void what_cannot_be_made_durable_is_not_closed_as_exact(void **state)
 {
 	(void)state;

@@ -100,7 +100,7 @@ static uint64_t wait_for_rest(uint64_t at_least)
 	return now;
 }
 
-/* How far the file is written from the address on, as the host tells. */
+/* How far the file is written from `addr` on, as the host reports. */
 static uint64_t written_behind(uint64_t addr)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -111,7 +111,7 @@ static uint64_t written_behind(uint64_t addr)
 	return (uint64_t)hole - addr;
 }
 
-/* The same, but waits until it is so much, for a minute at most. */
+/* The same, but waits until the result is `at_least`, a minute at most. */
 static uint64_t wait_for_written_behind(uint64_t addr, uint64_t at_least)
 {
 	for (unsigned int i = 0; i < 600 && written_behind(addr) < at_least; i++)
@@ -174,8 +174,8 @@ static void small_durable_writes_find_written_space(void **state)
 			run_write(dev, ZONE_SIZE + 40 * BLOCK + i * 64 * 1024, 64 * 1024, i, true),
 			0);
 	/*
-	 * However fast the writes came, it begins soon behind the pointer. It is asked for when less than half of
-	 * AHEAD is left: with more than that behind the last write nobody asks.
+	 * However fast the writes came, the zeroes begin soon behind the pointer. A write asks for
+	  * zeroes only if fewer than half of AHEAD are left behind it.
 	 */
 	assert_true(wait_for_written_behind(ZONE_SIZE + 10 * MIB + 40 * BLOCK + MIB / 2,
 					    AHEAD / 2 - MIB) >= AHEAD / 2 - MIB);
@@ -207,7 +207,7 @@ static void a_host_that_is_short_of_space_is_asked_again(void **state)
 	assert_true(questions > 0);
 	pause_ms(100);
 	assert_int_equal(ahead_bytes(), 0);
-	/* Not with each request, but after a while. */
+	/* The warmer asks the host again after a while, not with each request. */
 	questions = 0;
 	for (unsigned int i = 0; i < 1000; i++)
 		zf_dev_warm(dev, 2);
@@ -295,7 +295,7 @@ static void check_waits(void *(*request)(void *arg), uint64_t from, bool waits)
 	set_piece(0, 0);
 }
 
-/* Through the ring too: what has a recorder is not carried out on its own thread. */
+/* With a recorder, no request is carried out on the calling thread, so all go through the ring. */
 static void record_nothing(void *arg, const struct zf_io *io)
 {
 }

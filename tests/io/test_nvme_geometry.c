@@ -215,7 +215,7 @@ static struct zf_zone_info zone_in(uint8_t state)
 
 	set_u64(desc, 8, 3072);
 	set_u64(desc, 16, 3 * 4096);
-	/* What the drive says where a pointer is not valid, too. */
+	/* UINT64_MAX is what a drive reports if the pointer is not valid. */
 	set_u64(desc, 24, state >= 2 && state <= 4 ? 3 * 4096 + 5 : UINT64_MAX);
 	zf_nvme_geometry_zone_info((const void *)desc, &info);
 	assert_int_equal(info.start, 48 * MIB);
@@ -259,7 +259,7 @@ static void a_zoned_namespace_is_told_by_its_command_set(void **state)
 	list[16] = 2;
 	list[13] = 0; /* the list ends before it */
 	assert_false(zf_nvme_geometry_is_zoned(list));
-	/* A list without an end, all of it of a type that nobody knows. */
+	/* A list without an end, whose entries have an unknown type. */
 	memset(list, 9, sizeof(list));
 	assert_false(zf_nvme_geometry_is_zoned(list));
 	memset(list, 0xff, sizeof(list));

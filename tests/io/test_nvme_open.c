@@ -31,7 +31,7 @@ void __real_io_uring_queue_exit(struct io_uring *ring);
 int __wrap_io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags);
 int __real_io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags);
 
-/* What each step comes to. */
+/* The result of each step. */
 static struct {
 	int claim, identify, ring;
 	int read_fd;
@@ -175,7 +175,8 @@ static void read_done(void *arg, struct zf_read *read)
 	done++;
 }
 
-/* By the block device, several at once; the commands of the character device would fail here. */
+/* Several reads go to the block device at once; commands to the character device would fail here.
+ * */
 static void reads_come_together_by_the_block_device(void **state)
 {
 	static _Alignas(4096) char written[3 * 4096], got[3 * 4096];

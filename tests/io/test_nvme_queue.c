@@ -178,7 +178,7 @@ static struct sent take(unsigned int i)
 
 /* ---- what the ring does ---- */
 
-/* Of who has been answered. */
+/* The done() of each request, which the queue must not call itself. */
 static void done(struct zf_io *io)
 {
 	fail_msg("the queue itself calls nobody");
@@ -195,7 +195,7 @@ static void submit(struct zf_io *io)
 		send_command(command);
 }
 
-/* Command i comes back with this status. Returns the request that is through, or NULL. */
+/* Command i comes back with this status. Returns the request that has ended, or NULL. */
 static struct zf_io *answer(unsigned int i, int status, uint64_t lba)
 {
 	struct sent slot = take(i);
@@ -381,7 +381,7 @@ static void appends_to_one_zone_are_sent_at_once(void **state)
 	free(buf);
 }
 
-/* Of reads one more than there are commands; then three writes in one zone, and a read. */
+/* There is one read more than commands; then come three writes in one zone, and a read. */
 static void who_finds_no_command_waits_in_line(void **state)
 {
 	enum { READS = ZF_NVME_IN_FLIGHT_MAX + 1, N = READS + 4 };
@@ -668,7 +668,8 @@ static void one_comes_back(struct play *play)
 	if (play->faults && zf_rng_chance(&play->rng, 3)) {
 		int fault = faults[zf_rng_below(&play->rng, ZF_ARRAY_SIZE(faults))];
 
-		/* Whether it was carried out or not, it failed: but for two that never began. */
+		/* A failed command may have been carried out, unless its status says that it never
+		 * began. */
 		if (!zf_nvme_status_is_to_be_repeated(fault) && zf_rng_chance(&play->rng, 50))
 			execute(&sent[i], &lba);
 		io = answer(i, fault, 0);

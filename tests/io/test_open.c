@@ -98,7 +98,7 @@ static void path_of(const char *path, char *full)
 	snprintf(full, PATH_MAX, "%s/%s", root, path);
 }
 
-/* A disk as one finds it: 256 MiB zones, 4 KiB blocks, unless the test says otherwise. */
+/* Makes a usual disk: 256 MiB zones, 4 KiB blocks. A test changes what it needs. */
 static void put_disk(const char *device, const char *name, const char *zoned)
 {
 	char uevent[128];
@@ -304,7 +304,7 @@ static void another_error_is_not_papered_over(void **state)
 
 /* ---- refusals ---- */
 
-/* Without rights, as a user has them: root may open anything. */
+/* Opens as an ordinary user, because root may open anything. */
 static int open_as_user(enum zf_append_mode append)
 {
 	int r;

@@ -144,7 +144,7 @@ static void zeroes_hide_what_is_below(void **state)
 	expect(dev, 3 * BLOCK, 1, 'c');
 }
 
-/* What nothing makes smaller: others for each seed. */
+/* Makes bytes that cannot be compressed, other bytes for each seed. */
 static void make_noise(uint64_t blocks, uint64_t seed)
 {
 	for (uint64_t i = 0; i < blocks * BLOCK; i++) {

@@ -144,7 +144,7 @@ static bool uses_a_ring(struct zf_dev *dev)
 	return dev->ops->read_fd && dev->ops->read_fd(dev) >= 0;
 }
 
-/* All of it written, block n with the tag TAG + n. */
+/* Writes the whole device, block n with the tag TAG + n. */
 static void fill(struct zf_dev *dev)
 {
 	for (uint64_t at = 0; at < 4 * ZONE_SIZE; at += BLOCK)
@@ -186,7 +186,7 @@ static void draw(struct many *many, struct zf_rng *rng)
 
 static void expect(const struct many *many, unsigned int i);
 
-/* With its result, and its bytes. */
+/* Called when a read has its result and its bytes. */
 static void read_done(void *arg, struct zf_read *read)
 {
 	struct many *many = arg;
@@ -266,7 +266,7 @@ static void none_is_in_flight_afterwards(void **state)
 	watch();
 	read_many(dev, many, READS);
 	assert_int_equal(ring.submitted, READS);
-	/* Half a ring with each call, then halves of what is left; and all of them have come back. */
+	/* Each call submits half a ring, later half of what is left. All reads have come back. */
 	assert_in_range(ring.calls, 1, 2 * READS / (IN_FLIGHT / 2) + 8);
 	assert_int_equal(io_uring_sq_ready(ring.ring), 0);
 	assert_int_equal(*ring.ring->cq.khead, *ring.ring->cq.ktail);
@@ -300,7 +300,8 @@ static void what_has_come_is_handed_over_while_others_come(void **state)
 		read_many(dev, many, count);
 		assert_int_equal(ring.submitted, count);
 		assert_int_equal(ring.reaped, count);
-		/* All of them, or a ring full, before one was waited for; and no more ever. */
+		/* All reads, or a full ring, are submitted before the first wait. More are never in
+		 * flight. */
 		assert_in_range(many->first_in_flight,
 				count < IN_FLIGHT ? zf_max_u64(count, 8) - 8 : IN_FLIGHT - 8,
 				count < IN_FLIGHT ? count : IN_FLIGHT);

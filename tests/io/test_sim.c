@@ -798,7 +798,8 @@ static void run_one(struct model *model, struct zf_rng *rng, uint64_t tag)
 		}
 		break;
 	case 1:
-		/* Before it completes it may have happened: then nothing of the zone is durable. */
+		/* A reset may take effect before it completes. Then no data of the zone is durable.
+		 * */
 		assert_int_equal(zf_dev_reset(dev, zone_no), 0);
 		memset(&model->durable[zone_no * 16], 0, 16 * sizeof(uint64_t));
 		memset(&model->unflushed[zone_no * 16], 0, 16 * sizeof(uint64_t));
@@ -988,7 +989,7 @@ static void a_failed_flush_makes_nothing_durable(void **state)
 	assert_in_range(count_kept(ZONE_SIZE, 1), 1, CUTS - 1);
 }
 
-/* At once, or with the next cut; and what is flushed later stays. */
+/* The cache is lost at once, or with the next cut. Data that is flushed later stays. */
 static void a_failed_flush_can_lose_the_cache(void **state)
 {
 	const struct zf_sim_fault fault = {
@@ -1187,7 +1188,7 @@ static void a_fork_is_cheap(void **state)
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
 	seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
 	print_message("%.0f cuts a second of the processor\n", forks / seconds);
-	/* Sanitizers are slow; what is excluded is copying the contents. */
+	/* Sanitizers are slow. The bound only excludes that a clone copies the contents. */
 	assert_true(forks / seconds > 200);
 }
 

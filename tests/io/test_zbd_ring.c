@@ -173,7 +173,7 @@ static void a_durable_write_to_a_conventional_zone_is_submitted_as_one(void **st
 	}
 }
 
-/* Where the kernel makes a write and a flush of it, the error may be the flush's. */
+/* Without FUA the kernel sends a write and a flush, and the flush may be what failed. */
 static void after_a_durable_write_that_failed_without_fua_no_flush_succeeds(void **state)
 {
 	char path[32];
@@ -193,7 +193,7 @@ static void after_a_durable_write_that_failed_without_fua_no_flush_succeeds(void
 	assert_int_equal(zf_dev_flush_error(dev), -EIO);
 }
 
-/* Whichever way: on the thread that waits, or past it. */
+/* A flush syncs the disk through the ring, and also on the calling thread (zf_dev_run()). */
 static void a_flush_syncs_the_disk(void **state)
 {
 	struct zf_io io = {.op = ZF_IO_FLUSH, .done = done};

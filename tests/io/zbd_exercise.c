@@ -115,8 +115,8 @@ static uint64_t read_counters(const char *file, uint64_t *ret_writes, uint64_t *
 }
 
 /*
- * Writes and flushes that the kernel has sent to the device so far. It answers a request before it
- * counts it, and until then that is in flight.
+ * Writes and flushes that the kernel has sent to the device so far. The kernel answers a request
+  * before it counts the request, which is in flight until then.
  */
 static void count_commands(dev_t device, uint64_t *ret_writes, uint64_t *ret_flushes)
 {
@@ -228,7 +228,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Each is where it says; what landed fills the zones up to their pointers, so no two overlap. */
+/* Each append is at its reported address. The appends fill the zones up to their pointers, so none
+ * overlaps another. */
 static void check_landed(uint64_t writes)
 {
 	uint64_t bytes[3] = {0}, count = 0;
@@ -388,7 +389,7 @@ static void behind_done(struct zf_io *io)
 	__atomic_fetch_sub(&behind_left, 1, __ATOMIC_SEQ_CST);
 }
 
-/* As an error does that moved the pointer: the next write fails in the kernel. */
+/* Moves the pointer, as a write that fails may do. The next write then fails in the kernel. */
 static void move_pointer(uint64_t addr)
 {
 	_zf_free_ void *buf = blocks_new(BLOCK, 99);
@@ -509,7 +510,7 @@ static void for_reading(void)
 
 /* ---- zones that fail ---- */
 
-/* null_blk makes a zone fail, or puts it right again, when told where it starts. */
+/* null_blk makes a zone fail, or work again, when the zone's start is written to such a file. */
 static bool toggle(const char *condition, uint32_t zone_no)
 {
 	const char *name = strrchr(path, '/');
@@ -594,7 +595,7 @@ static void reopen(void)
 	open_device(false);
 }
 
-/* The kernel, through which zbd writes, does not see what goes past it. */
+/* zbd writes through the kernel, which does not see the native commands. */
 static void mixed_with_native(const char *character_device)
 {
 	const uint32_t reset = first, appended = first + 1, was_full = first + 2,

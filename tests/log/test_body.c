@@ -19,7 +19,7 @@
 #define ROUNDS	   60000
 #define DATA_COUNT 4u /* of the body of make_inode() */
 
-/* The body ends where its memory ends: reading behind it is an error that tools see. */
+/* The memory ends with the body, so that sanitizers report a read behind the body. */
 static uint8_t *copy_of(const struct zf_log_body *body, size_t len)
 {
 	uint8_t *bytes = malloc(len);
@@ -205,7 +205,7 @@ static void a_body_grows_up_to_its_limit(void **state)
 	}
 	zf_log_body_set(&body, &key, value, sizeof(value));
 	assert_int_equal(zf_log_body_error(&body), -E2BIG);
-	/* It sticks, though this would fit. */
+	/* The error stays, although this edit would fit. */
 	zf_log_body_delete(&body, &key);
 	assert_int_equal(zf_log_body_error(&body), -E2BIG);
 	zf_log_body_end(&body);

@@ -141,7 +141,7 @@ static void inode_body(struct zf_log_body *body, const uint8_t *data, uint32_t b
 	zf_log_body_range(body, &range);
 }
 
-/* With one operation. */
+/* Makes a record with one operation. */
 static uint8_t *make_plain(const struct zf_super *super, unsigned int which, uint64_t sequence,
 			   uint64_t number, size_t *ret_len)
 {
@@ -155,7 +155,7 @@ static uint8_t *make_plain(const struct zf_super *super, unsigned int which, uin
 	return blocks;
 }
 
-/* With the state of one inode, and so many blocks of its data. */
+/* Makes a record with the state of one inode, and `data_blocks` blocks of its data. */
 static uint8_t *make_data(const struct zf_super *super, unsigned int which, uint64_t sequence,
 			  uint64_t number, uint32_t data_blocks, size_t *ret_len)
 {
@@ -201,7 +201,7 @@ static uint64_t append_data(struct rig *rig, unsigned int which, uint64_t sequen
 	return append_and_free(rig, which, blocks, len);
 }
 
-/* The same, but the first of its blocks is carried. */
+/* Appends a record of make_data() that carries the first of its data blocks. */
 static uint64_t append_carrying(struct rig *rig, unsigned int which, uint64_t sequence,
 				uint64_t number, uint32_t data_blocks)
 {
@@ -381,7 +381,7 @@ static void a_torn_record_that_carries_is_a_gap(void **state)
 	teardown(&rig);
 }
 
-/* What a record's place is compared with: with any of it another, the record is not there. */
+/* A record does not count if one of the values that identify its place is wrong. */
 static void a_record_of_another_life_does_not_count(void **state)
 {
 	struct rig rig;
@@ -679,7 +679,7 @@ static void what_is_not_tried_counts_as_unreadable(void **state)
 
 /* ---- versions to come ---- */
 
-/* Returns 1 if it was told as a record that cannot be understood. */
+/* Returns 1 if the record was reported as one that cannot be understood. */
 static int read_with_unknown_body(uint64_t sequence, size_t at, uint8_t value)
 {
 	struct zf_log_found found;
@@ -711,7 +711,7 @@ static void a_body_of_an_unknown_kind_is_not_passed_over(void **state)
 
 	assert_int_equal(read_with_unknown_body(S + 1, type, 3), -EPROTONOSUPPORT);
 	assert_int_equal(read_with_unknown_body(S + 1, version, 2), -EPROTONOSUPPORT);
-	/* Unless it is in the trees already. */
+	/* A record that is in the trees already may have any body. */
 	assert_int_equal(read_with_unknown_body(S, type, 3), 0);
 	/* A body of a known kind that is wrong: no power cut causes that. */
 	assert_int_equal(read_with_unknown_body(S + 1, type, ZF_LOG_EXTENTS), 1);
@@ -734,7 +734,7 @@ struct forgery {
 /* Two inodes' states, each with two blocks. The second body begins at *ret_second. */
 static uint8_t *make_two(const struct zf_super *super, size_t *ret_second, size_t *ret_len)
 {
-	/* All blocks alike: it is not the checksums that tell whose is whose. */
+	/* All blocks are equal, so checksums do not tell which body a block belongs to. */
 	uint8_t *data = calloc(2, BLOCK), *blocks;
 	struct zf_log_body body;
 	struct log_record_body parts[2];
@@ -803,8 +803,8 @@ static void every_field_of_a_record_is_checked(void **state)
 		expect_forgery(&forgeries[i], 0);
 }
 
-/* Whole by its hash, but what it carries is not what its ranges say, or no data; or more follows.
- */
+/* The record's hash is right, but the block that it carries has other data than its ranges say, or
+ * the ranges have no data, or bytes follow. */
 static void what_a_record_carries_is_checked(void **state)
 {
 	static const char *const cases[] = {"as it is", "other data", "no data blocks", "padding"};
@@ -912,7 +912,7 @@ static void append_some(struct rig *rig, struct zf_rng *rng, struct placed *plac
 	}
 }
 
-/* How many records, from the first on, are as they were written. */
+/* Damages some records. Returns how many records, from the first on, are as they were written. */
 static uint64_t damage(struct rig *rig, struct zf_rng *rng, const struct placed *placed)
 {
 	uint64_t whole = RECORDS;

@@ -89,7 +89,7 @@ static void count_from_here(void)
 	zf_dev_get_stats(rig.dev, &before);
 }
 
-/* Since then: so many writes, all with FUA, of so many bytes together, and nothing else. */
+/* Since `before`: so many writes, all with FUA, of so many bytes together, and nothing else. */
 static void expect_written(uint64_t writes, uint64_t bytes)
 {
 	struct zf_dev_stats now;
@@ -115,7 +115,8 @@ static void read_log(struct zf_log_found *found)
 	assert_int_equal(zf_ring_open(rig.dev, &rig.report, &ring), 0);
 	assert_int_equal(zf_ring_newest(ring, &super, &stepped_over), 0);
 	assert_int_equal(zf_log_read(rig.dev, super, &rig.report, found), 0);
-	/* In both orders there is no gap, and nothing is there twice. */
+	/* The sequences of the records and the numbers of the bodies have no gap and no duplicate.
+	 * */
 	for (size_t i = 0, expected = super->log_sequence; i < found->list_count; i++)
 		if (found->list[i].fate == ZF_LOG_TO_REPLAY)
 			assert_int_equal(found->list[i].record.sequence, ++expected);
@@ -176,7 +177,7 @@ static void a_durable_block_that_packs_is_one_append_of_one_block(void **state)
 	count_from_here();
 	write_pattern(file, DATA_RIG_PACKS + 24, 12 * BLOCK, 3 * BLOCK, ZF_WRITE_DSYNC);
 	expect_written(1, 3 * BLOCK);
-	/* What lies together in the file does so on the device. */
+	/* Blocks that are neighbours in the file are neighbours on the device. */
 	data_rig_expect(&rig, file, DATA_RIG_PACKS + 24, 12 * BLOCK, 3 * BLOCK);
 	expect_log(25, 0, 25);
 	data_rig_crash(&rig);
@@ -342,7 +343,7 @@ static void full_zones_are_switched_and_then_committed(void **state)
 		write_pattern(file, n, n % 8 * BLOCK, BLOCK, ZF_WRITE_DSYNC);
 	}
 	stats = log_stats();
-	/* Two zones of 32 blocks, and two blocks a record. */
+	/* The log has two zones of 32 blocks, and a record takes two blocks. */
 	assert_int_equal(stats.switches, 1);
 	assert_true(stats.records > 16 && stats.records <= 32);
 	assert_true(stats.commits_instead > 0);
@@ -394,13 +395,13 @@ static void more_than_is_kept_is_committed(void **state)
 
 /* ---- failures ---- */
 
-/* `seed` is or'ed to that of all content: does it pack? */
+/* `seed` is or'ed to the seeds of all content, and decides whether the content packs. */
 static void fail_record(struct zf_sim_fault fault, uint64_t seed)
 {
 	uint64_t made;
 
 	begin_default(8);
-	/* A zone that dies takes what is in it along. */
+	/* If the fault makes a zone fail, the data in that zone is lost, too. */
 	write_pattern(file, seed | 1, 0, 4 * BLOCK, 0);
 	data_rig_sync(&rig);
 	made = commits();

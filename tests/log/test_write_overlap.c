@@ -72,7 +72,7 @@ static void begin(uint64_t seed)
 	rig.errors_expected = true;
 }
 
-/* A record with a new name, and all that wait to be logged. */
+/* Writes a record with a new name, and with all operations that wait to be logged. */
 static int write_record(const char *name, struct zf_log_part *part)
 {
 	struct zf_log *log = rig.fs->log;
@@ -133,7 +133,7 @@ static void the_first_of_two_records_that_failed_is_the_gap(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Or each fsync would make one, until something else does. */
+/* Without this, each fsync would make a commit of its own until another cause makes one. */
 static void a_record_that_failed_asks_for_a_commit(void **state)
 {
 	const struct data_rig_options options = {.seed = 3, .threads = true, .commit_ms = 3600000};

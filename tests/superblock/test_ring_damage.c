@@ -21,7 +21,7 @@ static void fill(struct sample_disk *disk, unsigned int zone_no, uint32_t count,
 		sample_put(disk, zone_no, slot, first + slot);
 }
 
-/* As a torn write leaves it, or as the medium loses it: the checksum is wrong. */
+/* Makes the record's checksum wrong, as a torn write or a loss on the medium does. */
 static void damage(struct sample_disk *disk, unsigned int zone_no, uint32_t slot)
 {
 	sample_slot(disk, zone_no, slot)[300] ^= 0x10;
@@ -59,7 +59,8 @@ static void a_torn_record_that_reads_as_zeroes_counts_in_a_sequential_zone(void 
 	sample_disk_free(&disk);
 }
 
-/* The block may hold what was there before the reset: a whole record, at its own place. */
+/* A torn block may hold the bytes from before the reset: a whole record that belongs to this slot.
+ * */
 static void a_torn_record_that_reads_as_an_older_one_is_stepped_over(void **state)
 {
 	const struct zf_geometry geometry = sample_geometry(0);
@@ -94,7 +95,7 @@ static void a_torn_first_record_after_the_switch_is_stepped_over(void **state)
 		damage(&disk, 1, 0);
 		sample_expect(&disk, 9 + SAMPLE_SLOTS, 1);
 		assert_int_equal(sample_commit(&disk, 20, &address), 0);
-		/* Behind it: what is damaged is kept for whoever wants to look. */
+		/* The new record lies behind the damaged ones, which are kept for inspection. */
 		assert_int_equal(address, sample_address(&disk, 1, 1));
 		sample_expect(&disk, 20, 0);
 		sample_disk_free(&disk);
@@ -164,7 +165,7 @@ static void after_a_failed_write_the_pointer_is_asked_for_again(void **state)
 	sample_disk_new(&disk, &geometry);
 	fill(&disk, 0, 1, 10);
 	assert_int_equal(sample_reopen(&disk), 0);
-	/* The device's pointer moves, as a write does that fails after it reached the medium. */
+	/* The device's pointer moves, as it does when a write fails after it reached the medium. */
 	sample_put_garbage(&disk, 0, 1);
 	assert_int_equal(sample_commit(&disk, 11, &address), -EIO);
 	assert_int_equal(zf_ring_highest_generation(disk.ring), 11);
@@ -240,8 +241,8 @@ static void a_record_of_a_newer_format_is_never_stepped_over(void **state)
 /* ---- pointers that are lower bounds ---- */
 
 /*
- * A device whose pointers say less than its zones hold: the truth, with the zones' bytes of another
- * device copied over it.
+ * Makes a device whose write pointers are below the data in its zones: a device with `known`
+  * records, and the bytes of the zones of `disk` copied over it.
  */
 static void forget_pointers(struct sample_disk *disk, const uint32_t known[2],
 			    struct sample_disk *ret_disk)
@@ -329,7 +330,7 @@ static void leftovers_from_before_a_reset_do_not_count(void **state)
 	const struct zf_geometry geometry = sample_geometry(0);
 	struct sample_disk whole, disk;
 
-	/* Zone 0: one new record, then those of its last time around, whose discard was undone. */
+	/* Zone 0 has one new record, then older records whose discard was undone. */
 	sample_disk_new(&whole, &geometry);
 	sample_put(&whole, 0, 0, 30);
 	fill(&whole, 1, SAMPLE_SLOTS, 20);
@@ -376,7 +377,7 @@ static void a_record_with_any_bits_flipped_is_never_accepted(void **state)
 	}
 }
 
-/* Checksums right, so that every other check is on its own. */
+/* The checksums are right, so only the other checks can refuse these records. */
 static void hostile_records_are_refused_or_harmless(void **state)
 {
 	struct zf_super super = sample_super(5), decoded;
@@ -395,7 +396,8 @@ static void hostile_records_are_refused_or_harmless(void **state)
 			refused++;
 			continue;
 		}
-		/* What was accepted is within bounds, and comes out as it went in. */
+		/* An accepted record passes the check of its values, and its root is within the
+		 * device. */
 		accepted++;
 		assert_int_equal(zf_super_check(&decoded, NULL), 0);
 		assert_in_range(decoded.root.address[0] / decoded.zone_size, ZF_SUPER_ZONES,
@@ -411,7 +413,7 @@ static int count_slots(void *arg, const struct zf_ring_record *record)
 	return 0;
 }
 
-/* Damaged slots elsewhere may still have to be guarded against, for all the ring can know. */
+/* `stepped_over` may have any value: the ring may have to guard against damaged slots elsewhere. */
 static void expect_newest(struct sample_disk *disk, uint64_t generation)
 {
 	const struct zf_super *super;

@@ -33,7 +33,7 @@ static void close_ring(struct disk *disk)
 	zf_dev_close(disk->sample.dev);
 }
 
-/* `records`: that are there already; the next one has the generation behind theirs. */
+/* `records`: how many records the ring has; the next record has the next generation. */
 static void disk_init(struct disk *disk, uint32_t conventional, unsigned int records, uint64_t seed)
 {
 	const struct zf_geometry geometry = sample_geometry(conventional);
@@ -56,7 +56,8 @@ static void disk_deinit(struct disk *disk)
 	zf_sim_free(disk->sim);
 }
 
-/* What says that it is the newest is; and where the records are readable, it is found. */
+/* The record that the ring calls the newest is the newest. The ring finds it unless a zone is
+ * offline. */
 static void expect_newest(struct disk *disk, struct zf_sim *sim)
 {
 	const struct zf_super *super;
@@ -106,7 +107,7 @@ static int commit(struct disk *disk)
 	return r;
 }
 
-/* Zone `zone_no` fails when so many commits are made. Returns those that still worked. */
+/* Zone `zone_no` fails. Returns how many commits still work after that, COMMITS at most. */
 static unsigned int fail_and_go_on(struct disk *disk, unsigned int zone_no, enum zf_zone_cond cond)
 {
 	uint32_t room = UINT32_MAX;
@@ -142,7 +143,8 @@ static void the_other_zone_goes_on_until_it_is_full(void **state)
 			disk_init(&disk, 0, records, 1 + records);
 			failed_current = i / 2 == current;
 			n = fail_and_go_on(&disk, i / 2, conds[i % 2]);
-			/* All of the other zone; or what is left of the one that is written. */
+			/* The commits fill the whole other zone, or what is left of the current
+			 * one. */
 			if (failed_current)
 				assert_int_equal(n, SAMPLE_SLOTS);
 			else
@@ -172,7 +174,7 @@ static void conventional_zones_have_no_end(void **state)
 	}
 }
 
-/* After the failure, opened anew: what goes on is the same. */
+/* A ring that is opened after the failure of a zone goes on in the same way. */
 static void a_zone_that_has_failed_when_the_ring_is_opened(void **state)
 {
 	(void)state;
@@ -198,7 +200,8 @@ static void a_zone_that_has_failed_when_the_ring_is_opened(void **state)
 	}
 }
 
-/* The newest record was in it: what the other one holds is not taken for that. */
+/* The offline zone had the newest record. The ring does not take a record of the other zone for it.
+ * */
 static void beside_an_offline_zone_a_full_one_may_be_old(void **state)
 {
 	const struct zf_super *super;
@@ -211,11 +214,12 @@ static void beside_an_offline_zone_a_full_one_may_be_old(void **state)
 	zf_sim_set_zone_cond(disk.sim, 1, ZF_ZONE_OFFLINE);
 	open_ring(&disk);
 	assert_true(zf_ring_lacks_newest(disk.sample.ring));
-	/* To be read, perhaps. */
+	/* The older record can still be read. */
 	assert_int_equal(zf_ring_newest(disk.sample.ring, &super, &stepped_over), 0);
 	assert_int_equal(super->generation, SAMPLE_SLOTS);
 	close_ring(&disk);
-	/* Beside one in use, which is written only when the other is full or gone, it is not. */
+	/* A zone in use is written only when the other zone is full or gone, so it has the newest.
+	 * */
 	zf_sim_free(disk.sim);
 	disk_init(&disk, 0, SAMPLE_SLOTS + 2, 7);
 	close_ring(&disk);

@@ -208,8 +208,8 @@ static void older_candidates_come_one_by_one_across_both_zones(void **state)
 			assert_int_equal(sample_commit(&disk, generation, &address), 0);
 		sample_expect(&disk, last, 0);
 
-		/* The current zone, here zone 1, was emptied if it has to be before it is written.
-		 */
+		/* The current zone, here zone 1, was reset before it was written, unless it is
+		 * conventional. */
 		oldest = conventional == 2 ? last + 1 - 2 * SAMPLE_SLOTS : 2 * SAMPLE_SLOTS + 1;
 		for (generation = last; generation > oldest; generation--) {
 			assert_int_equal(zf_ring_older(disk.ring, generation, &super), 0);

@@ -42,7 +42,7 @@ static void fill(struct sample_disk *disk, unsigned int zone_no, uint32_t count,
 		sample_put(disk, zone_no, slot, first + slot);
 }
 
-/* A zone that was full is written from its start; one in use behind its last record. */
+/* The next record goes behind the last record of a zone in use, or to the start of a zone. */
 static uint32_t next_slot(const struct combination *c)
 {
 	if (c->state[c->next] == ZF_RING_IN_USE && c->next == c->newest)
@@ -134,7 +134,7 @@ static void a_zone_that_the_device_finished_is_full(void **state)
 	sample_put(&disk, 0, 0, 5);
 	assert_int_equal(zf_dev_finish(disk.dev, 0), 0);
 
-	/* The slots that were never written may have been torn records, for all one can see. */
+	/* The ring cannot tell the slots that were never written from torn records. */
 	sample_expect(&disk, 5, SAMPLE_SLOTS - 1);
 	assert_int_equal(zf_ring_zone_state(disk.ring, 0), ZF_RING_FULL);
 	assert_int_equal(zf_ring_highest_generation(disk.ring), 5 + SAMPLE_SLOTS - 1);

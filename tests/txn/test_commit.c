@@ -280,7 +280,8 @@ static void *join_and_leave(void *arg)
 	return (void *)(intptr_t)r;
 }
 
-/* Landing data is such a join: its failure loses what was answered. */
+/* Data that lands joins the transaction like this. If the join failed, answered data would be lost.
+ * */
 static void a_join_waits_for_room_that_was_only_promised_to_another(void **state)
 {
 	struct joiner joiner = {.items = 1};
@@ -292,7 +293,7 @@ static void a_join_waits_for_room_that_was_only_promised_to_another(void **state
 	rig_open(&rig, &rig_tiny, 0);
 	for (unsigned int i = 0; i < 180; i++)
 		assert_int_equal(rig_put(&rig, i, 900), 0);
-	/* Nothing is left to be given back by a commit. */
+	/* After this a commit has no more room to give back. */
 	for (unsigned int i = 0; i < 10; i++) {
 		assert_int_equal(zf_txn_commit(rig.txn, false), 0);
 		assert_true(zf_txn_tidy(rig.txn, true) >= 0);
@@ -306,7 +307,7 @@ static void a_join_waits_for_room_that_was_only_promised_to_another(void **state
 	assert_int_equal(zf_trans_join(rig.txn, ZF_RESERVE_FREEING, joiner.items, false, &trans),
 			 0);
 	assert_int_equal(pthread_create(&thread, NULL, join_and_leave, &joiner), 0);
-	/* It gives up in a moment, or waits. */
+	/* By then the join has failed, or it waits. */
 	usleep(100000);
 	zf_trans_leave(&trans);
 	pthread_join(thread, &result);
@@ -329,7 +330,7 @@ static void put_all(struct rig *rig)
 		assert_int_equal(rig_put(rig, n, 900), 0);
 }
 
-/* Or deleting a tree would take as much memory as the tree's leaves. */
+/* Without this bound, deleting a tree would take as much memory as the tree's leaves. */
 static void removals_are_held_to_the_bound_of_dirty_nodes_too(void **state)
 {
 	uint64_t committed, most = 0;
@@ -393,7 +394,8 @@ static void much_that_is_dirty_is_committed_without_being_asked(void **state)
 
 /* ---- failures ---- */
 
-/* Every command of a commit fails in turn; those of a commit that came through are the limit. */
+/* Every command of a commit fails in turn, until a commit has no further command that could fail.
+ * */
 static void a_failed_command_leaves_the_last_commit_and_nothing_is_written_after_it(void **state)
 {
 	unsigned int failed = 0;
@@ -448,7 +450,8 @@ static void assert_label(struct rig *rig, const char *expected)
 	assert_string_equal(label, expected);
 }
 
-/* Every command of the change of a label fails in turn: then it is the old one, here and at the next mount. */
+/* Every command of a change of the label fails in turn. The label then is the old one, also at the
+ * next mount. */
 static void a_label_is_durable_or_stays_the_old_one(void **state)
 {
 	const char first[ZF_SUPER_LABEL_SIZE] = "first", second[ZF_SUPER_LABEL_SIZE] = "second";
@@ -527,7 +530,7 @@ static unsigned int fail_writes_of_one_copy(unsigned int edits)
 		for (unsigned int i = 0; i < edits; i++)
 			assert_int_equal(rig_put(&rig, i, 900), 0);
 		zf_sim_add_fault(rig.sim, &fault);
-		/* Two edits of the next transaction have their place behind the gap already. */
+		/* Two edits of the next transaction follow before this one is finished. */
 		assert_int_equal(zf_txn_freeze(rig.txn), 0);
 		assert_int_equal(rig_put(&rig, edits, 900), 0);
 		assert_int_equal(zf_txn_write(rig.txn), 0);
@@ -546,7 +549,7 @@ static unsigned int fail_writes_of_one_copy(unsigned int edits)
 	}
 }
 
-/* Metadata twice: in one zone of each copy, or in several. */
+/* Metadata has two copies, which take one zone each, or several. */
 static void with_two_copies_a_failed_write_costs_one_copy_and_no_more(void **state)
 {
 	unsigned int few = fail_writes_of_one_copy(1);
@@ -590,7 +593,7 @@ static void a_metadata_zone_is_emptied_and_reset_only_after_the_next_commit(void
 		assert_int_equal(zf_txn_commit(rig.txn, false), 0);
 	}
 	zf_alloc_read_end(zf_fs_alloc(rig.fs), resets.zone_no * rig_tiny.zone_size);
-	/* Everything else that can be given back first. */
+	/* First gives back everything else that can be given back. */
 	while (zf_txn_tidy(rig.txn, false) == ZF_TIDY_DID)
 		;
 	zf_dev_set_recorder(rig.dev, record_reset, &resets);
@@ -601,7 +604,7 @@ static void a_metadata_zone_is_emptied_and_reset_only_after_the_next_commit(void
 		r = zf_txn_tidy(rig.txn, true);
 	} while (r == ZF_TIDY_DID);
 	assert_int_equal(r, ZF_TIDY_EMPTIED);
-	/* The recorder looks whether one of these is too early. */
+	/* The recorder fails if one of these gives the zone back too early. */
 	while (zf_txn_tidy(rig.txn, false) == ZF_TIDY_DID)
 		;
 	assert_int_equal(zf_txn_commit(rig.txn, true), 0);
@@ -617,7 +620,7 @@ static void a_metadata_zone_is_emptied_and_reset_only_after_the_next_commit(void
 	rig_close(&rig);
 }
 
-/* The first zone that holds nodes of the zone tree, and is full. Commits until there is one. */
+/* Commits until a full zone holds nodes of the zone tree. Returns the first such zone. */
 static uint32_t fill_zone_of_system(struct rig *rig)
 {
 	for (unsigned int i = 0;; i++) {
@@ -635,7 +638,7 @@ static uint32_t fill_zone_of_system(struct rig *rig)
 	}
 }
 
-/* No commit writes a leaf of the zone tree whose zones have not changed, but for this. */
+/* A commit writes a leaf of the zone tree whose zones have not changed only to move the leaf. */
 static void leaves_of_the_zone_tree_move_too(void **state)
 {
 	struct zf_geometry geometry = rig_tiny;
@@ -701,7 +704,7 @@ static void commits_of_nothing_do_no_harm_to_a_full_filesystem(void **state)
 	}
 	assert_int_equal(zf_txn_error(rig.txn), 0);
 	rig_assert_holds(&rig, &rig.now);
-	/* P5: and what is removed makes room. */
+	/* P5: removed items make room. */
 	while (items > 40)
 		assert_int_equal(rig_delete(&rig, --items), 0);
 	for (unsigned int i = 0; i < 500; i++)
@@ -726,7 +729,8 @@ static void metadata_gets_its_zone_though_a_crash_left_all_active_ones_in_use(vo
 	assert_int_equal(rig_put(&rig, 1, 100), 0);
 	assert_int_equal(zf_txn_commit(rig.txn, false), 0);
 	rig_abandon(&rig);
-	/* As if lost transactions had filled their first zone and begun another, time and again. */
+	/* The zones look as if lost transactions had filled one zone and begun another, several
+	 * times. */
 	assert_int_equal(zf_memory_open(rig.memory, &options, NULL, &rig.dev), 0);
 	for (uint32_t z = 2; z < rig_tiny.zone_count; z++) {
 		assert_int_equal(zf_dev_report(rig.dev, z, 1, &info), 0);

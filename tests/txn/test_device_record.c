@@ -39,8 +39,8 @@ struct record {
 	uint64_t data_hash[BLOCKS];   /* of what an append put there; 0: none */
 
 	/*
-	 * The metadata stream of the transaction that is being written: one run a zone, since zones
-	 * complete in any order.
+	 * The metadata stream of the transaction that is being written: one run for each zone,
+	  * because writes to several zones complete in any order.
 	 */
 	struct {
 		uint64_t from, to; /* addresses */
@@ -60,7 +60,8 @@ static void take_pointer(struct record *record, const struct zf_io *io)
 	assert_in_range(record->pointer[zone_no], 0, ZONE_SIZE);
 }
 
-/* A node where it says that it is, of one generation with its neighbours; or zeroes. */
+/* A slot has zeroes, or a node whose header has this address and the generation of its neighbours.
+ * */
 static void take_slot(struct record *record, uint64_t address, const uint8_t *bytes)
 {
 	static const uint8_t zeroes[NODE_SIZE];
@@ -104,8 +105,8 @@ static void take_metadata(struct record *record, const struct zf_io *io)
 }
 
 /*
- * The superblock ends a transaction. One gapless ascending run: it may go from a zone to another
- * only where the one is full and the other empty.
+ * The superblock ends a transaction. The stream is one ascending run without gaps. It may go from
+  * one zone to another only if the first is full and the other was empty.
  */
 static void end_stream(struct record *record)
 {
@@ -299,7 +300,7 @@ static void check_file(struct life *life, unsigned int i)
 	assert_int_equal(count, 0);
 }
 
-/* Whoever opens the device now finds the record that was just written. */
+/* A ring that is opened now finds the record that was just written. */
 static void check_ring(struct life *life)
 {
 	const struct zf_super *super;

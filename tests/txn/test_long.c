@@ -104,7 +104,7 @@ static void tidy(struct run *run)
 	}
 }
 
-/* A join may have committed on its own account: then that is what a crash leaves. */
+/* A join may have committed by itself. Then a crash leaves the table from before the operation. */
 static void note_commits(struct run *run, uint64_t *durable, const struct rig_table *before)
 {
 	uint64_t now = zf_txn_durable(run->rig.txn);

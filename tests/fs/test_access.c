@@ -76,7 +76,7 @@ static void the_first_read_after_a_change_counts(void **state)
 		assert_int_equal(atime_after(rig, ino, 13), 13);
 		assert_int_equal(atime_after(rig, ino, 14), 13);
 		change(rig, ino, 15, ZF_SET_MODE);
-		/* The same in the very second of the change. */
+		/* The same holds in the second of the change itself. */
 		assert_int_equal(atime_after(rig, ino, 15), 15);
 		assert_int_equal(atime_after(rig, ino, 16), 16);
 		assert_int_equal(atime_after(rig, ino, 17), 16);

@@ -142,7 +142,7 @@ static void a_new_owner_gets_no_setuid_file(void **state)
 	assert_int_equal(mode_after(rig, file, 0644, both), 04711);
 }
 
-/* What chown(-1, -1) does, and to whom. */
+/* What chown(-1, -1) does for which caller. */
 static void setuid_is_dropped_for_the_owner_and_root_only(void **state)
 {
 	static const struct zf_setattr same = {.valid = ZF_SET_SAME_OWNER};

@@ -209,7 +209,7 @@ static void compare(struct run *run, const struct item_map *map, const struct it
 	}
 }
 
-/* An orphan's entry says that it is to be deleted: it is there as long as the orphan is. */
+/* An orphan's entry says that the orphan is to be deleted, and exists as long as the orphan. */
 static void compare_orphans(struct run *run, const struct item_map *model,
 			    const struct item_map *tree)
 {

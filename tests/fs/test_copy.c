@@ -120,7 +120,7 @@ static struct zf_geometry geometry_of(const struct data_rig_options *options)
 	};
 }
 
-/* Another make: other limits, room for more. */
+/* Makes a target of another model, with other limits and more room. */
 static void make_target(struct pair *pair, const struct data_rig_options *options)
 {
 	struct zf_geometry geometry = geometry_of(options);
@@ -310,7 +310,7 @@ static void what_is_written_in_place_arrives(void **state)
 	data_rig_deinit(&pair.rig);
 }
 
-/* Also for zones that were finished early. */
+/* Zones that were finished before they were full are finished in the copy, too. */
 static void finished_zones_are_finished(void **state)
 {
 	struct pair pair;
@@ -332,7 +332,7 @@ static void finished_zones_are_finished(void **state)
 	drop(&pair);
 }
 
-/* A disk does not count resets, an image does: the copy uses the filesystem's own counts. */
+/* A disk does not count resets, but an image does. The copy uses the filesystem's own counts. */
 static void from_a_disk_that_does_not_count_resets(void **state)
 {
 	(void)state;
@@ -570,7 +570,7 @@ static void too_few_active_zones_are_refused(void **state)
 	options.max_active = 0; /* 5: fewer than any filesystem needs */
 	refuses_target(&options, "this device cannot be used");
 
-	/* Enough for a filesystem, but not for so many zones that are partly written. */
+	/* This limit is enough for a filesystem, but not for so many partly written zones. */
 	make_source(&pair, &plain, true);
 	assert_int_equal(zf_sim_open(pair.rig.sim, NULL, &dev), 0);
 	for (uint32_t z = 2; z < 24; z++) {

@@ -217,7 +217,7 @@ static void scattered_overwrites_split_extents(void **state)
 	data_rig_remount(&rig);
 	for (unsigned int i = 0; i < 64; i++)
 		data_rig_expect(&rig, ino, i % 4 == 0 ? 2 : 1, i * BLOCK, BLOCK);
-	/* And one large write makes it one again. */
+	/* One large write makes it one extent again. */
 	data_rig_write_pattern(&rig, ino, 3, 0, 64 * BLOCK);
 	data_rig_extents(&rig, ino, &extents);
 	assert_true(extents.count <= 4);
@@ -434,12 +434,12 @@ static void who_may_not_wait_gets_eagain_and_changes_nothing(void **state)
 	ino = data_rig_make(&rig, "file");
 	data_rig_write_pattern(&rig, ino, 1, 0, 4 * BLOCK);
 	data_rig_remount(&rig);
-	/* Part of a block that is on the device. */
+	/* A write to a part of a block has to read the block from the device. */
 	assert_int_equal(zf_fs_write(rig.fs, &hurried, ino, 10, "x", 1, 0), -EAGAIN);
 	assert_int_equal(zf_fs_write(rig.fs, &hurried, ino, 0, "x", 1, ZF_WRITE_DSYNC), -EAGAIN);
 	data_rig_expect(&rig, ino, 1, 0, 4 * BLOCK);
 	assert_int_equal(rig.fs->flush.used_bytes, 0);
-	/* Whole blocks need nothing; then the bound. */
+	/* Writes of whole blocks need no read, and succeed up to the bound of dirty data. */
 	data_rig_fill(2, 0, buf, 16 * BLOCK);
 	assert_int_equal(zf_fs_write(rig.fs, &hurried, ino, 0, buf, 16 * BLOCK, 0), 16 * BLOCK);
 	assert_int_equal(zf_fs_write(rig.fs, &hurried, ino, 16 * BLOCK, buf, BLOCK, 0), -EAGAIN);
@@ -629,7 +629,7 @@ static void a_large_aligned_read_is_one_device_read(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* The kernel keeps what it was told about a file that is being written, if it may. */
+/* The kernel keeps the attributes of a file that is being written, if it may. */
 static void blocks_of_a_new_file_are_final_before_it_has_landed(void **state)
 {
 	static const uint64_t sizes[] = {1, 2048, 2049, 4096, 5000, 300000};

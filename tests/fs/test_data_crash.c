@@ -166,7 +166,7 @@ static void scatter(struct run *run)
 	}
 }
 
-/* Each block as it was written, or zeroes. */
+/* Each block has what was written, or zeroes. */
 static void is_written_or_zero(struct run *run)
 {
 	uint64_t size = data_rig_size(&run->rig, run->ino);
@@ -237,7 +237,7 @@ static int grow_again(struct run *run, struct turn *turn, unsigned int i)
 {
 	ssize_t r = 0;
 
-	/* Sizes that tell the turn. */
+	/* Each turn has a size of its own. */
 	switch (zf_rng_below(&run->rng, 3)) {
 	case 0:
 		turn->grown = 5 * BLOCK + 10 + i;
@@ -281,8 +281,8 @@ static void shrink_and_grow(struct run *run)
 }
 
 /*
- * Behind `cut` later bytes or zeroes; up to it old ones, or zeroes where a given size stands over
- * what had not landed.
+ * From `cut` on there are later bytes or zeroes. Before `cut` there are old bytes, or zeroes where
+ * the file has its size but the data had not landed.
  */
 static bool is_clean_behind(uint64_t cut, uint64_t size)
 {
@@ -312,11 +312,11 @@ static void shows_no_stale_bytes(struct run *run)
 
 		if (size == turn->cut)
 			clean |= is_clean_behind(size, size);
-		/* Block by block, as it landed, or at once. */
+		/* The file grew at once, or block by block as the data landed. */
 		if (size == turn->grown || (size % BLOCK == 0 && size < turn->grown))
 			clean |= is_clean_behind(turn->cut, size);
 	}
-	/* Or a file that was being written from its start. */
+	/* Otherwise the file was being written from its start. */
 	if (!clean) {
 		assert_int_equal(size % BLOCK, 0);
 		data_rig_expect(&run->rig, run->ino, 1, 0, size);

@@ -425,7 +425,7 @@ static void an_error_that_nobody_was_told_of_waits_for_the_next_to_open_the_file
 	data_rig_deinit(&rig);
 }
 
-/* The kernel's reference says that it may be open; when that goes the inode may leave memory. */
+/* A kernel reference means that the file may be open. Without one the inode may leave memory. */
 static void an_error_stays_for_those_who_have_the_file_open(void **state)
 {
 	struct data_rig_options options = {.seed = 2, .cache_bytes = 1};
@@ -476,7 +476,7 @@ static void the_last_unmount_says_that_data_was_lost(void **state)
 	}
 }
 
-/* As much as may be dirty at most. */
+/* The lost data is as much as may be dirty. */
 static void what_is_lost_leaves_room_for_what_comes(void **state)
 {
 	struct data_rig_options options = {.seed = 2, .dirty_bytes = 1 << 20};
@@ -553,8 +553,7 @@ static void what_could_not_be_written_does_not_bring_back_what_was_truncated(voi
 	data_rig_drop(&rig);
 }
 
-/* Through the log, with the data in the record and with more than fits there, and through commits.
- */
+/* Syncs through the log, with data that fits into the record and with more, and through commits. */
 static int write_and_sync(struct data_rig *rig, uint64_t ino, unsigned int i, uint64_t blocks)
 {
 	size_t len = (size_t)blocks * BLOCK;
@@ -591,7 +590,8 @@ static bool fail_one(unsigned int n, uint64_t blocks, bool moves_pointer)
 
 		assert_int_equal(zf_fs_read(rig.fs, &rig.ctx, ino, 0, &first, 1), 1);
 		data_rig_fill(synced, 0, &expected, 1);
-		/* Or the next version, which reached the device but was not answered. */
+		/* The file may also have the next version, which reached the device without an
+		 * answer. */
 		data_rig_expect(&rig, ino, first == expected ? synced : synced + 1, 0,
 				blocks * BLOCK);
 	}
@@ -599,7 +599,7 @@ static bool fail_one(unsigned int n, uint64_t blocks, bool moves_pointer)
 	return struck;
 }
 
-/* Every single command of a workload fails once; nothing that was answered with 0 is lost. */
+/* Each command of a workload fails once. Nothing that was answered with 0 is lost. */
 static void whatever_fails_what_was_synced_stays(void **state)
 {
 	(void)state;
@@ -627,8 +627,8 @@ static bool is_interrupted(struct data_rig *rig, uint64_t ino)
 	return r;
 }
 
-/* Reading nodes fails, once, at each of the reads: the file is long or short, and grows over
- * zeroes. */
+/* Each read of a node fails once. Afterwards the file has its old or its new size, and shows zeroes
+ * when it grows. */
 static void an_interrupted_truncation_leaves_nothing_behind(void **state)
 {
 	bool struck = true;
@@ -665,7 +665,7 @@ static void an_interrupted_truncation_leaves_nothing_behind(void **state)
 		assert_int_equal(data_rig_size(&rig, ino), r < 0 ? (PIECES * 2 - 1) * BLOCK : 100);
 		if (r < 0)
 			data_rig_truncate(&rig, ino, 100);
-		/* A fault that has not struck yet would strike now. */
+		/* If the fault has not struck yet, it would strike the truncation below. */
 		if (n % 2 == 0 || !struck)
 			data_rig_crash(&rig);
 		else
@@ -794,7 +794,7 @@ static void a_full_device_says_so_and_can_be_emptied(void **state)
 	for (unsigned int round = 0; round < 4; round++) {
 		unsigned int n = fill(&rig, inos, 256, 300000, round * 1000);
 
-		/* What was answered is there, and stays so. */
+		/* All answered data is there, also after a remount. */
 		data_rig_sync(&rig);
 		for (unsigned int i = 0; i < n; i++)
 			data_rig_expect(&rig, inos[i], round * 1000 + i, 0, 300000);
@@ -937,7 +937,7 @@ static void truncating_an_empty_file_needs_no_room(void **state)
 		r = zf_fs_setattr(rig.fs, &rig.ctx, ino, &set, &attr);
 		data_rig_truncate(&rig, ino, 0);
 		data_rig_truncate(&rig, ino, 0);
-		/* As if the trees grew. */
+		/* Takes room for nodes, as if the trees grew. */
 		assert_true(count < ZF_ARRAY_SIZE(taken));
 		if (r == 0)
 			r = zf_alloc_node(zf_fs_alloc(rig.fs), false, taken[count++]);

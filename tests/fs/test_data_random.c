@@ -183,7 +183,8 @@ static void do_truncate(struct world *world, struct shadow *file)
 		r = zf_fs_setattr(world->rig.fs, &hurried, file->ino, &set, &attr);
 	if (must_wait(world, file, r, 0, SIZE_MAX_BYTES))
 		r = zf_fs_setattr(world->rig.fs, &world->rig.ctx, file->ino, &set, &attr);
-	/* A longer file has zeroes behind its old end, where the last block may have other bytes. */
+	/* A longer file has zeroes behind its old end, where the last block may have other
+	 * bytes. */
 	if (world->tight && r == -ENOSPC && size > file->size) {
 		compare(world, file, 0, SIZE_MAX_BYTES);
 		return;
@@ -319,7 +320,8 @@ static void do_op(struct world *world)
 	}
 }
 
-/* Leaves a third of what all files can need: garbage is in the way at once, and sometimes live data. */
+/* Leaves a third of the room that all files can need, so garbage, and sometimes live data, soon is
+ * in the way. */
 static void take_room(struct world *world)
 {
 	const uint64_t step = 256 << 10;

@@ -228,7 +228,7 @@ static void every_kind_of_extent_is_told(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* One of many holes: then there are as many ranges as there may be. */
+/* A file of many holes has as many ranges as a description may have. */
 static void too_many_ranges_are_committed(void **state)
 {
 	struct map told = {0};
@@ -264,7 +264,7 @@ static void too_many_ranges_are_committed(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* With so little memory an inode leaves memory with its last user. */
+/* With so little memory, an inode leaves memory when its last user drops it. */
 static void what_left_memory_is_committed(void **state)
 {
 	struct zf_txn_stats before, after;
@@ -339,10 +339,10 @@ static void changes_without_an_extent_are_told(void **state)
 	/* A hole is copied to the end. */
 	copy(hole, 0, ino, 10 * BLOCK, 7 * BLOCK);
 	expect_logged(ino, 17 * BLOCK);
-	/* Into a hole: only the times. */
+	/* A hole is copied into a hole: only the times change. */
 	copy(hole, 0, ino, 6 * BLOCK, BLOCK);
 	expect_logged(ino, 17 * BLOCK);
-	/* Kept already, and now within the size. */
+	/* Space that is kept already comes within the size. */
 	fallocate_range(ino, FALLOC_FL_KEEP_SIZE, 17 * BLOCK, 10 * BLOCK);
 	data_rig_sync(&rig);
 	fallocate_range(ino, 0, 17 * BLOCK, 10 * BLOCK);

@@ -141,7 +141,7 @@ static bool vanish(uint64_t nth, int error, uint8_t copies)
 	gone = zf_sim_is_cut(rig.sim);
 	assert_true(r == 0 || gone);
 	if (gone) {
-		/* At the latest a commit notices it. */
+		/* A commit notices the loss of the device, if nothing did before. */
 		for (unsigned int i = 0; i < 3; i++)
 			(void)zf_fs_step(rig.fs);
 		(void)zf_txn_commit(zf_fs_txn(rig.fs), true);
@@ -242,7 +242,7 @@ static void under_threads_all_come_to_an_end(void **state)
 		data_rig_init(&shared.rig, &options);
 		make_files(&shared.rig, &shared.known);
 		shared.rig.errors_expected = true;
-		/* It is put in between before there is a thread that could see it happen. */
+		/* The device is wrapped before it has a thread that could see the change. */
 		assert_int_equal(zf_fs_unmount(shared.rig.fs), 0);
 		zf_dev_close(shared.rig.dev);
 		assert_int_equal(zf_memory_open(shared.rig.memory, NULL, &shared.rig.report,

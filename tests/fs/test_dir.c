@@ -71,7 +71,7 @@ static void note_entry(struct listing *listing, const struct zf_dirent *entry)
 		listing->others++;
 }
 
-/* Makes, removes and renames names that do not stay; replaces what stays by other inodes. */
+/* Makes, removes and renames temporary names. Replaces permanent names by other inodes. */
 static void disturb(struct names_rig *rig, struct zf_rng *rng, uint64_t dir)
 {
 	char name[32], other[32];
@@ -189,7 +189,7 @@ static void renames_within_one_hash_lose_nothing(void **state)
 	uint64_t a = rig_make(rig, ROOT, trio.a, S_IFREG | 0644);
 	uint64_t b;
 
-	/* To a free name of the same hash, and back. */
+	/* Renames to a free name of the same hash, and back. */
 	assert_int_equal(zf_fs_rename(rig->fs, &rig->ctx, ROOT, trio.a, ROOT, trio.b, 0, NULL), 0);
 	assert_int_equal(rig_find(rig, ROOT, trio.a), 0);
 	assert_int_equal(rig_find(rig, ROOT, trio.b), a);
@@ -213,7 +213,7 @@ static void renames_within_one_hash_lose_nothing(void **state)
 	assert_int_equal(rig_count_items(rig, a), 0);
 }
 
-/* A completely full item, of names that do not really have this hash. */
+/* Fills the hash's item completely, with names that really have another hash. */
 static void fill_chain(struct names_rig *rig, const char *name)
 {
 	struct zf_key key =

@@ -24,8 +24,8 @@ static void open_rig(struct data_rig *rig)
 	assert_int_equal(zf_txn_commit(rig->fs->txn, true), 0);
 }
 
-/* An operation of another thread is lost after the gate: those listed before it are dropped, too.
- */
+/* After the gate an operation of another thread is lost. The operations listed before it are
+ * dropped, too. */
 static void operations_lost_behind_the_gate_are_not_durable(void **state)
 {
 	struct zf_log_part part = {0};
@@ -94,7 +94,8 @@ static void a_commit_may_come_before_what_rode_has_landed(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Otherwise no thread looks at the record again, and an fsync of the file waits for ever. */
+/* If the held data did not land, no thread would look at the record again, and an fsync of the file
+ * would wait for ever. */
 static void what_was_held_because_of_a_rider_lands_after_it(void **state)
 {
 	struct zf_append *rider;
@@ -123,7 +124,8 @@ static void what_was_held_because_of_a_rider_lands_after_it(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* P2: its new content follows the truncation, also if the inode was not in memory in between. */
+/* P2: the new content becomes durable with the truncation, even if the inode left memory
+ * between. */
 static void what_a_truncated_file_got_follows_when_it_is_closed(void **state)
 {
 	(void)state;
@@ -149,7 +151,7 @@ static void what_a_truncated_file_got_follows_when_it_is_closed(void **state)
 	}
 }
 
-/* P2: not before all of it has landed, which here takes several appends. */
+/* P2: the truncation is not durable before all new content has landed, here in several appends. */
 static void what_a_truncated_file_got_follows_as_a_whole(void **state)
 {
 	const struct data_rig_options options = {.seed = 13};
@@ -211,7 +213,7 @@ static void count_unreadable(void *arg, enum zf_report_level level, const char *
 	*(unsigned int *)arg += strstr(message, "part of the log cannot be read") != NULL;
 }
 
-/* The epoch after a mount for which these two reads fail; 0: they were none of the log's. */
+/* The epoch after a mount for which these two reads fail. 0: neither was a read of the log. */
 static uint64_t epoch_after(const struct zf_sim *sim, uint64_t nth)
 {
 	struct zf_sim_fault fault = {.op = ZF_IO_READ, .nth = nth, .error = -EIO};
@@ -238,7 +240,7 @@ static uint64_t epoch_after(const struct zf_sim *sim, uint64_t nth)
 	return epoch;
 }
 
-/* The record in a block that is read the next time shall be none of this mount's. */
+/* If a later mount can read the block, it must not take the record there for one of this epoch. */
 static void a_log_block_that_cannot_be_read_ends_the_epoch(void **state)
 {
 	const struct zf_super *super;

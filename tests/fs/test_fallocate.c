@@ -178,7 +178,7 @@ static void space_behind_the_end_is_kept_until_the_file_is_truncated(void **stat
 	data_rig_sync(&rig);
 	assert_int_equal(data_rig_kept(&rig), 8);
 	data_rig_expect_zeroes(&rig, ino, 2 * BLOCK, 2 * BLOCK);
-	/* Truncating to the size that it has gives back what lies behind. */
+	/* Truncating the file to its present size gives back the space behind the end. */
 	data_rig_truncate(&rig, ino, 4 * BLOCK + 10);
 	assert_int_equal(data_rig_kept(&rig), 2);
 	data_rig_allocate(&rig, ino, KEEP, 10 * BLOCK, 5 * BLOCK);
@@ -541,7 +541,7 @@ static void more_than_there_is_changes_nothing(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* What lies behind the range is none of the few extents that one transaction drops. */
+/* Extents behind the range do not count towards the few that one transaction drops. */
 static void a_punch_of_few_extents_waits_for_nothing(void **state)
 {
 	const struct data_rig_options options = {.seed = 90};

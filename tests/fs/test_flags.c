@@ -173,8 +173,8 @@ static void nothing_changes_an_immutable_file(void **state)
 	assert_int_equal(open_file(rig, file, O_RDONLY), 0);
 	assert_int_equal(zf_fs_read(rig->fs, &rig->ctx, file, 0, buf, sizeof(buf)), 5);
 	assert_memory_equal(buf, "12345", 5);
-	/* Data that the kernel collected before is not lost; but a mapping is no way around the
-	 * flag. */
+	/* The kernel may still write data that it cached before the flag was set, but a mapping is
+	 * no way around the flag. */
 	assert_int_equal(put(rig, file, 0, "abc", ZF_WRITE_PAGE), -EPERM);
 	assert_int_equal(put(rig, file, 0, "abc", ZF_WRITE_PAGE | ZF_WRITE_CACHE), 3);
 	set_flags(rig, file, 0);
@@ -235,8 +235,8 @@ static void times_that_the_kernel_kept_are_taken(void **state)
 	assert_int_equal(zf_fs_setattr(rig->fs, &rig->ctx, file, &set, &attr), -EPERM);
 }
 
-/* A write removes a capability, even if no user may remove it otherwise, but not a write that
- * fails. */
+/* A write removes a capability, even if no user may remove it otherwise. A write that fails removes
+ * none. */
 static void capabilities_go_with_the_writes_that_are_let_through(void **state)
 {
 	struct names_rig *rig = *state;
@@ -340,7 +340,7 @@ static void projects_are_not_mixed(void **state)
 	set_flags(rig, a, ZF_INODE_PROJINHERIT);
 	set_project(rig, b, 2);
 	file = rig_make(rig, a, "file", S_IFREG | 0644);
-	/* Into a directory that hands nothing down anything may go. */
+	/* A directory that hands down no project takes any file. */
 	assert_int_equal(link_to(rig, file, b, "link"), 0);
 	assert_int_equal(zf_fs_unlink(rig->fs, &rig->ctx, b, "link"), 0);
 	set_flags(rig, b, ZF_INODE_PROJINHERIT);
@@ -383,7 +383,7 @@ static void changes_of_sync_inodes_survive_a_crash(void **state)
 	assert_int_equal(zf_fs_unlink(rig->fs, &rig->ctx, dir, "c"), 0);
 	names_rig_crash(rig);
 	assert_int_equal(rig_find(rig, dir, "c"), 0);
-	/* And those of others do not. */
+	/* A name in a directory without the flag is not durable. */
 	assert_int_equal(make(rig, ROOT, "lost"), 0);
 	names_rig_crash(rig);
 	assert_int_equal(rig_find(rig, ROOT, "lost"), 0);

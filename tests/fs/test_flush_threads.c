@@ -112,7 +112,7 @@ static void init_rig(struct data_rig *rig, uint64_t dirty_bytes)
 	data_rig_init(rig, &options);
 }
 
-/* A quarter of the bound on its own is not worth an append. */
+/* A quarter of the bound is too little data for an append, unless a writer waits. */
 static void what_is_placed_is_written_for_who_waits(void **state)
 {
 	struct data_rig rig;
@@ -138,7 +138,7 @@ static void what_is_given_back_is_there_for_who_waits(void **state)
 	init_rig(&rig, 2048 * KIB - 64 * KIB);
 	first.inode = make(&rig, "first");
 	second.inode = make(&rig, "second");
-	/* That is found out under the inode's lock. */
+	/* The writer finds out under the inode's lock that the file is too large. */
 	data_rig_truncate(&rig, first.inode->ino, ZF_FILE_SIZE_MAX);
 	run_both(&rig, &first, &second);
 	assert_int_equal(first.result, -EFBIG);

@@ -30,7 +30,7 @@ static struct zf_fs *mount_new(struct zf_dev *dev)
 	return fs;
 }
 
-/* Nothing but fsync: the two zones of the log are full again and again. */
+/* With nothing but fsyncs the two zones of the log become full again and again. */
 static void fsync_comes_back_however_full_the_log_is(void **state)
 {
 	const struct zf_geometry geometry = {
@@ -50,7 +50,7 @@ static void fsync_comes_back_however_full_the_log_is(void **state)
 	fs = mount_new(dev);
 	assert_int_equal(zf_fs_make(fs, &ctx, ZF_INO_ROOT, "file", S_IFREG | 0600, 0, NULL, &attr),
 			 0);
-	alarm(60); /* who does not come back is ended */
+	alarm(60); /* ends an fsync that does not return */
 	for (unsigned int i = 0; i < 300; i++) {
 		memset(bytes, (int)i, sizeof(bytes));
 		assert_int_equal(zf_fs_write(fs, &ctx, attr.ino, i % 4 * sizeof(bytes), bytes,

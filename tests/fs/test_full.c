@@ -67,7 +67,7 @@ static uint64_t fill(struct data_rig *rig, uint64_t ino, size_t piece)
 
 /* ---- writing ---- */
 
-/* A long write that does not fit is a short one, and there was no room for another block. */
+/* A long write that does not fit becomes a short write. Then there is no room for another block. */
 static void write_to_the_last_block(struct data_rig *rig)
 {
 	uint64_t ino = data_rig_make(rig, "file"), at = 0, last;
@@ -170,7 +170,7 @@ static void names_are_changed_however_full_it_is(void **state)
 	each_shape(change_names);
 }
 
-/* Within blocks that have landed: each of them is written anew. */
+/* Punches within blocks that have landed, so that each of these blocks is written anew. */
 static void punch_within_blocks(struct data_rig *rig, uint64_t file, uint64_t len)
 {
 	for (uint64_t at = 0; at < len; at += 30 * BLOCK)
@@ -236,7 +236,7 @@ static void what_gives_back_works_when_nothing_else_does(void **state)
 
 /* ---- space that is kept ---- */
 
-/* Takes metadata's room until a removal finds none without waiting. Returns how many blocks. */
+/* Takes metadata's room until a removal has to wait for room. Returns how many blocks it took. */
 static uint64_t starve_removals(struct data_rig *rig)
 {
 	struct zf_alloc *alloc = zf_fs_alloc(rig->fs);

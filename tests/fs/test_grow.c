@@ -37,7 +37,7 @@ static uint64_t available(struct data_rig *rig)
 	return statfs.blocks_free * statfs.block_size;
 }
 
-/* Until it is full. Returns the file's size. */
+/* Writes until the filesystem is full. Returns the file's size. */
 static uint64_t fill(struct data_rig *rig, uint64_t ino, uint64_t from)
 {
 	uint64_t at = from;
@@ -155,7 +155,7 @@ static void a_tiny_full_filesystem_becomes_huge(void **state)
 	assert_int_equal(zone_count(&rig), 5000);
 	size = data_rig_size(&rig, ino);
 	data_rig_expect(&rig, ino, 1, 0, size);
-	/* Its zones become garbage all at once: a commit with a long tail. */
+	/* The file's zones become garbage all at once, which makes a commit with a long tail. */
 	data_rig_unlink(&rig, "file", ino);
 	data_rig_sync(&rig);
 	assert_int_equal(zf_fs_grow(rig.fs, 5100), 0);

@@ -151,7 +151,7 @@ static void set_item(struct names_rig *rig, struct zf_trans *trans, const struct
 			 0);
 }
 
-/* Often one of those that concern shared bytes: there are few. */
+/* Often draws an item of shared bytes, because there are few of these. */
 static unsigned int draw_item(struct zf_rng *rng)
 {
 	unsigned int i = (unsigned int)zf_rng_below(rng, items.count);
@@ -394,7 +394,7 @@ static void a_ring_of_directories_does_not_hold_a_rename_up(void **state)
 	names_rig_deinit(&rig);
 }
 
-/* What a write replaces is bounded by where one extent ends and the next begins. */
+/* A write bounds the range that it replaces by the end of one extent and the start of the next. */
 static void extents_that_overlap_do_not_hold_a_write_up(void **state)
 {
 	struct names_rig_options options = {.node_size = 4096};

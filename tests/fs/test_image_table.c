@@ -231,7 +231,7 @@ static void a_damaged_entry_of_the_table_loses_no_file(void **state)
 		}
 }
 
-/* All important content of the table is known from elsewhere. */
+/* The filesystem knows all important content of the table from other places. */
 static void without_any_entry_of_the_table_no_file_is_lost(void **state)
 {
 	(void)state;
@@ -265,7 +265,7 @@ static uint64_t check_errors(void)
 	return counts.errors;
 }
 
-/* Looking changes nothing, so it is found twice. */
+/* The check changes nothing, so a second check finds the damage again. */
 static void the_checker_names_a_damaged_entry(void **state)
 {
 	char wanted[64];
@@ -284,8 +284,7 @@ static void the_checker_names_a_damaged_entry(void **state)
 	}
 }
 
-/* An entry that verifies, of another life of a zone that the log is in: no power cut leaves that.
- */
+/* A log zone has a valid entry with another reset count. No power cut leaves such an entry. */
 static void a_log_zone_of_another_life_is_an_error(void **state)
 {
 	const struct zf_mount_options options = {.read_only = true};
@@ -406,7 +405,7 @@ static void a_look_at_an_older_state_tells_the_device_nothing(void **state)
 	}
 }
 
-/* The host says once that it has lost what it should have written, which may be of the table. */
+/* The host reports only once that it has lost data, which may belong to the table. */
 static void after_a_flush_that_failed_pointers_are_lower_bounds(void **state)
 {
 	(void)state;

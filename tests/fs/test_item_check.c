@@ -46,7 +46,7 @@ struct sample {
 	size_t len;
 };
 
-/* In memory of exactly its length, so that a sanitizer sees a read past its end. */
+/* Checks the item in memory of exactly its length, so that a sanitizer sees a read past its end. */
 static int check_sample(const struct sample *sample)
 {
 	uint8_t *value = malloc(sample->len);
@@ -555,7 +555,8 @@ static void random_bytes_do_no_harm(void **state)
 	}
 }
 
-/* Of shared ones, so that it is known where one that overlaps a range can begin. */
+/* The length of shared extents is bounded, so that it is known where an extent that overlaps a
+ * range can begin. */
 static void extents_are_only_so_long(void **state)
 {
 	static const struct {

@@ -58,7 +58,7 @@ struct full {
 
 /* ---- filling ---- */
 
-/* Everything that can be written, in ever smaller pieces, and every name that can be made. */
+/* Writes everything that fits, in ever smaller pieces, and makes every name that fits. */
 static void fill(struct full *full)
 {
 	struct data_rig *rig = &full->rig;
@@ -189,7 +189,7 @@ static void end(struct full *full, uint64_t kept)
 	data_rig_expect(rig, full->ino, seed, 0, (size_t)full->blocks * BLOCK);
 	zf_alloc_get_space(zf_fs_alloc(rig->fs), &space);
 	assert_int_equal(space.kept, kept * BLOCK);
-	/* And all can be deleted. */
+	/* All files can be deleted. */
 	for (unsigned int i = 0; i < full->fillers; i++) {
 		int r;
 
@@ -216,7 +216,7 @@ static const struct data_rig_options shapes[] = {
 	 .node_size = 16384,
 	 .threads = true,
 	 .commit_ms = 20},
-	/* Where metadata comes to take all zones but those that are claimed. */
+	/* Here metadata in the end takes all zones but the claimed ones. */
 	{.seed = 6, .zone_count = 16, .zone_size = 4 << 20, .node_size = 4096},
 };
 
@@ -394,14 +394,14 @@ static void who_finds_the_slack_in_use_waits_for_its_writer(void **state)
 	free(writer);
 }
 
-/* As few zones as possible of which the reserved zones are only a small part. */
+/* Has just enough zones that the reserved ones are a small part of them. */
 static const struct data_rig_options wide = {.seed = 9,
 					     .zone_count = 480,
 					     .zone_size = 256 << 10,
 					     .node_size = 4096,
 					     .dirty_bytes = 1 << 20};
 
-/* In random order; everything else is full. */
+/* The zeroes are overwritten in random order while the rest of the disk is full. */
 static void zeroes_of_most_of_the_disk_can_be_overwritten(void **state)
 {
 	struct full *full = malloc(sizeof(*full));
@@ -598,7 +598,7 @@ static void punching_within_blocks_goes_on_and_leaves_what_is_kept(void **state)
 	while ((r = zf_fs_write(rig->fs, &rig->ctx, ino, at, buf, BLOCK, 0)) > 0)
 		at += (uint64_t)r;
 	assert_int_equal(r, -ENOSPC);
-	/* Not so many in one place that a zone comes back by itself. */
+	/* The punches are spread, so that no zone comes back without reclaim. */
 	for (; at > 4 * BLOCK; at -= 4 * BLOCK)
 		data_rig_allocate(rig, ino, punch, at - BLOCK + 1, BLOCK - 2);
 	for (unsigned int i = 0; i < BLOCKS; i++)

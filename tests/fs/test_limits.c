@@ -144,8 +144,7 @@ static uint64_t commits(struct data_rig *rig)
 	return stats.commits;
 }
 
-/* The zones that reclaim is writing use up the limit: a writer waits for them, and does nothing
- * else. */
+/* The zones that reclaim is writing use up the limit. A writer only waits for these zones. */
 static void who_finds_too_many_active_waits_for_them(void **state)
 {
 	const struct data_rig_options options = {

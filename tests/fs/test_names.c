@@ -187,7 +187,7 @@ static void dots_lead_where_they_should(void **state)
 	assert_int_equal(lookup(rig, file, ".."), -ENOTDIR);
 }
 
-/* As the kernel asks for a file handle's inode. */
+/* Looks up "." of an inode number, as the kernel does for a file handle. */
 static void an_inode_is_found_by_its_number_while_it_has_a_name(void **state)
 {
 	struct names_rig *rig = *state;
@@ -394,7 +394,7 @@ static void who_must_not_wait_is_told_and_has_changed_nothing(void **state)
 	char name[16];
 	int r = 0, made;
 
-	/* Until there is more dirty metadata than a join goes on with. */
+	/* Makes names until there is so much dirty metadata that a join is refused. */
 	rig->ctx.may_wait = false;
 	for (made = 0; made < 100000; made++) {
 		snprintf(name, sizeof(name), "%d", made);

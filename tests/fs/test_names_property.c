@@ -132,7 +132,7 @@ static void remount(struct run *run, bool crash)
 	if (crash) {
 		const struct zf_ctx ctx = {.may_wait = true};
 
-		/* Access times, too, which no commit takes along by itself. */
+		/* syncfs also stores access times, which a commit alone does not store. */
 		expect(run, zf_fs_syncfs(run->fs, &ctx) == 0, "a commit failed");
 		zf_fs_abandon(run->fs);
 	} else {

@@ -72,7 +72,8 @@ struct world {
 	uint64_t refused;
 };
 
-/* Returns whether it was taken; if not, rightly so: then the file gives some back. */
+/* Returns whether the write was accepted. After a rightful refusal the file gives some blocks
+ * back. */
 static bool write_block(struct world *w, uint64_t block)
 {
 	ssize_t r = zf_fs_write(w->rig.fs, &w->rig.ctx, w->ino, block * BLOCK, buf, BLOCK, 0);
@@ -88,7 +89,7 @@ static bool write_block(struct world *w, uint64_t block)
 	return false;
 }
 
-/* A file whose every block has been written by itself, so that what is left is for data. */
+/* Makes a file whose every block was written by itself, so that the space left is only for data. */
 static void begin(struct world *w, const struct data_rig_options *options, unsigned int percent)
 {
 	uint64_t first;

@@ -60,7 +60,7 @@ static bool make_new(uint64_t *ret_ino)
 	return true;
 }
 
-/* Somebody else's business. */
+/* Another program syncs a file of its own. */
 static bool sync_other(void)
 {
 	return write_pattern(other, OTHER, 100) && zf_fs_fsync(rig.fs, &rig.ctx, other, false) == 0;
@@ -157,7 +157,7 @@ static void a_file_that_is_replaced_is_old_or_new(void **state)
 	cut_everywhere(rename_over, false);
 }
 
-/* Its only content is a size: a hole. */
+/* The new content is only a size: a hole. */
 static void a_hole_replaces_a_file_whole(void **state)
 {
 	struct zf_attr attr;
@@ -208,7 +208,7 @@ static void a_file_that_is_written_again_is_empty_at_worst(void **state)
 	cut_everywhere(write_again_and_land, true);
 }
 
-/* The record with the new content waits until that is durable. */
+/* The record of the new content waits until the content is durable. */
 static void what_landed_is_flushed_before_the_log_tells_of_it(void **state)
 {
 	struct zf_dev_stats before, after;
@@ -224,7 +224,7 @@ static void what_landed_is_flushed_before_the_log_tells_of_it(void **state)
 	zf_dev_get_stats(rig.dev, &after);
 	assert_int_equal(after.flushes, before.flushes + 1);
 	assert_int_equal(zf_log_pending_mark(rig.fs->log), 0);
-	/* The next one has nothing to wait for. */
+	/* The next record has nothing to wait for. */
 	assert_true(sync_other());
 	zf_dev_get_stats(rig.dev, &before);
 	assert_int_equal(after.flushes, before.flushes);

@@ -129,7 +129,7 @@ static void very_many_attributes_go_in_several_transactions(void **state)
 
 #define PIECES 500
 
-/* Every other block, so that no two become one extent. */
+/* Writes every other block, so that no two blocks become one extent. */
 static uint64_t make_fragmented(struct names_rig *rig, const char *name)
 {
 	uint64_t file = rig_make(rig, ROOT, name, S_IFREG | 0644);
@@ -175,7 +175,7 @@ static void a_crash_between_these_leaves_the_rest_to_the_mount(void **state)
 	struct zf_trans trans;
 
 	assert_int_equal(unlink_name(rig, ROOT, "file"), 0);
-	/* The first of the transactions of the deletion. */
+	/* Runs only the first of the transactions of the deletion. */
 	assert_int_equal(zf_inode_get(rig->fs, file, &inode), 0);
 	zf_rwlock_wrlock(&inode->lock);
 	assert_int_equal(zf_trans_join(rig->fs->txn, ZF_RESERVE_FREEING, 32, true, &trans), 0);

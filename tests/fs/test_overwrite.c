@@ -140,7 +140,7 @@ static unsigned int zones_of_role(struct data_rig *rig, enum zf_role role, uint6
 	return n;
 }
 
-/* Old bytes everywhere in the conventional zones: what was not zeroed shows. */
+/* Puts old bytes everywhere in the conventional zones, so that bytes that were not zeroed show. */
 static void soil(struct data_rig *rig)
 {
 	uint8_t dirt[BLOCK];
@@ -354,7 +354,7 @@ static void what_is_not_durable_of_the_file_itself_takes_a_commit(void **state)
 	data_rig_crash(&rig);
 	data_rig_expect(&rig, ino, 1, 0, BLOCK);
 	assert_int_equal(data_rig_size(&rig, ino), 10 * BLOCK + 100);
-	/* It grows within its last block, then another block is made durable. */
+	/* The file grows within its last block, then another block is made durable. */
 	write_seed(&rig, ino, 2, 10 * BLOCK + 100, 200, 0);
 	write_seed(&rig, ino, 2, BLOCK, BLOCK, ZF_WRITE_DSYNC);
 	data_rig_crash(&rig);
@@ -394,8 +394,8 @@ static void open_forgetful_rig(struct data_rig *rig)
 	soil(rig);
 }
 
-/* The inode's times are durable before its data has landed: then nothing else refers to that data.
- */
+/* The inode's times are durable before its data has landed, so nothing else shows that the file has
+ * data to be flushed. */
 static void an_inode_that_left_memory_is_flushed_all_the_same(void **state)
 {
 	struct data_rig rig;
@@ -414,7 +414,7 @@ static void an_inode_that_left_memory_is_flushed_all_the_same(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* The item is stored while the bytes that lie behind the old end are on their way. */
+/* The inode item is stored while the bytes behind the old end are in flight. */
 static void a_size_that_grew_in_place_is_stored(void **state)
 {
 	struct data_rig rig;
@@ -439,7 +439,7 @@ static void a_size_that_grew_in_place_is_stored(void **state)
 	}
 }
 
-/* The item is stored and committed while the block that it grew by is still in memory. */
+/* The inode item is stored and committed while the block that the file grew by is in memory. */
 static void growth_in_place_is_stored_once_it_has_landed(void **state)
 {
 	struct data_rig rig;
@@ -488,7 +488,7 @@ static void a_rename_over_a_file_takes_along_what_was_written_in_place(void **st
 	data_rig_deinit(&rig);
 }
 
-/* Replayed, the growth would zero what was behind the old end then, and was written since. */
+/* A replay of the growth would zero bytes behind the old end that were written since. */
 static void replaying_a_growth_leaves_what_was_written_in_place_since(void **state)
 {
 	struct data_rig rig;
@@ -532,7 +532,7 @@ static void the_zeroes_of_a_growth_are_as_durable_as_the_growth(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* P2: truncated to nothing and written again in place, then closed. */
+/* P2: a file is truncated to nothing, written again in place, and closed. */
 static void what_a_truncated_file_got_in_place_follows_when_it_is_closed(void **state)
 {
 	struct data_rig rig;
@@ -555,7 +555,8 @@ static void what_a_truncated_file_got_in_place_follows_when_it_is_closed(void **
 	data_rig_deinit(&rig);
 }
 
-/* Its extents are in a record only: the next mount takes their room before anybody else does. */
+/* The file's extents are only in a log record. The next mount takes their space before any other
+ * file can get it. */
 static void what_only_the_log_names_is_replayed(void **state)
 {
 	struct data_rig rig;
@@ -602,7 +603,7 @@ static void full_fsync_keeps_the_times_too(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* chattr +S: every write is as if an fsync followed, not an fdatasync. */
+/* With chattr +S an fsync follows every write, not an fdatasync. */
 static void a_file_that_is_sync_keeps_the_times_of_a_write(void **state)
 {
 	const struct zf_set_flags sync = {.mask = ZF_INODE_SYNC, .flags = ZF_INODE_SYNC};
@@ -693,7 +694,7 @@ static void a_device_that_cannot_zero_is_no_reason_to_fail(void **state)
 	assert_int_equal(zf_sim_faults_left(rig.sim), 0);
 	assert_int_equal(in_place_bytes(&rig, ino, 0, MIB), 0);
 	data_rig_expect_zeroes(&rig, ino, 0, 512 * KIB);
-	/* What was taken for it was given back. */
+	/* The space in place that could not be zeroed was given back. */
 	write_zeroes(&rig, ino, 0, 4 * MIB);
 	assert_int_equal(in_place_bytes(&rig, ino, 0, 8 * MIB), 4 * MIB);
 	data_rig_deinit(&rig);
@@ -751,7 +752,7 @@ static void what_is_punched_comes_back_when_that_is_durable(void **state)
 	data_rig_expect_zeroes(&rig, ino, 64 * KIB, 64 * KIB);
 	zones_of_role(&rig, ZF_ROLE_OVERWRITE, &live);
 	assert_int_equal(live, 256 - 16);
-	/* Allocating waits for a commit: it is zeroed then, not before. */
+	/* The allocation waits for a commit, and zeroes the space after the commit, not before. */
 	write_zeroes(&rig, other, 0, 64 * KIB);
 	assert_int_equal(in_place_bytes(&rig, other, 0, MIB), 64 * KIB);
 	assert_int_equal(address_at(&rig, other, 0), address);
@@ -791,7 +792,7 @@ static void truncated_unlinked_and_zeroed_ranges_come_back(void **state)
 		assert_int_equal(zf_txn_commit(zf_fs_txn(rig.fs), true), 0);
 	while (zf_txn_tidy(zf_fs_txn(rig.fs), false) == ZF_TIDY_DID)
 		;
-	/* The zones are nobody's again. */
+	/* The zones have no role any more. */
 	assert_int_equal(zones_of_role(&rig, ZF_ROLE_OVERWRITE, &live), 0);
 	data_rig_deinit(&rig);
 }
@@ -863,7 +864,7 @@ static void a_copy_is_a_copy(void **state)
 	data_rig_expect(&rig, copy, 1, 0, 256 * KIB);
 	assert_int_equal(in_place_bytes(&rig, copy, 0, MIB), 0);
 	assert_int_equal(in_place_bytes(&rig, ino, 0, MIB), 256 * KIB);
-	/* Onto one, what is shared takes its place. */
+	/* Shared data that is copied onto data in place replaces that data. */
 	assert_int_equal(zf_fs_copy_range(rig.fs, &rig.ctx, copy, 0, ino, 0, 128 * KIB), 128 * KIB);
 	data_rig_expect(&rig, ino, 1, 0, 128 * KIB);
 	data_rig_expect(&rig, ino, 2, 128 * KIB, 128 * KIB);

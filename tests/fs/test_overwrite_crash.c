@@ -154,7 +154,7 @@ static bool may_be(const struct file *file, uint64_t block, uint64_t when, uint8
 {
 	uint32_t durable = file->durable[block];
 
-	/* A step that did nothing to the block leaves the last one before it that did. */
+	/* If a step did nothing to the block, the last step before it that did counts. */
 	while (durable > 0 && file->wrote[durable][block] == 0)
 		durable--;
 	if (when != NOTHING)

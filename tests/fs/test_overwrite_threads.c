@@ -39,7 +39,7 @@ static void fill_block(uint8_t *buf, uint64_t block, uint32_t round)
 		memcpy(buf + i, stamp, sizeof(stamp));
 }
 
-/* Of its place, each part of it; all zero if it was never written. */
+/* Each part of the block names this place, or is zero because it was never written. */
 static bool is_sound(const uint8_t *buf, uint64_t block)
 {
 	for (unsigned int i = 0; i < BLOCK; i += 16) {

@@ -44,7 +44,7 @@ int __wrap_zf_extent_put_inline(struct zf_extent_editor *editor, const uint8_t *
 	return inline_fails ? -ENOMEM : __real_zf_extent_put_inline(editor, bytes, len);
 }
 
-/* A flush asks before it looks, with no lock held. */
+/* A flush calls this without a lock, before it looks for dirty data. */
 uint64_t __real_zf_flush_events(struct zf_fs *fs);
 uint64_t __wrap_zf_flush_events(struct zf_fs *fs);
 uint64_t __wrap_zf_flush_events(struct zf_fs *fs)
@@ -190,7 +190,7 @@ static void a_file_does_not_grow_over_what_was_cut_off_without_its_data(void **s
 	struct zf_attr attr;
 
 	(void)state;
-	/* All of it, or all but the first piece. */
+	/* The trees get none of the data, or only the first piece. */
 	for (unsigned int first = 0; first < 2; first++) {
 		begin(&options, end);
 		data_rig_truncate(&rig, ino, size);
@@ -234,7 +234,7 @@ static void what_rode_with_a_record_and_is_gone_does_not_come_back(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Memory is available again at once: no other flush comes. */
+/* Memory is available again at once, so no other flush starts. */
 static void an_unmount_stores_what_is_dirty_again(void **state)
 {
 	const struct data_rig_options options = {.seed = 5};

@@ -125,7 +125,7 @@ struct tally {
 	unsigned int pending, at_once, otherwise;
 };
 
-/* As a read in one step gives it, whatever way it takes. */
+/* A read in two steps gives the same as a read in one step, whatever way it takes. */
 static void compare(uint64_t ino, uint64_t offset, size_t len, struct tally *tally)
 {
 	struct two_steps steps;
@@ -244,7 +244,7 @@ static void a_truncation_between_the_steps_changes_nothing(void **state)
 	data_rig_unlink(&rig, "file", ino);
 }
 
-/* Its last block is read as a whole: the buffer has room for that. */
+/* The file's last block is read as a whole if the buffer has room for it. */
 static void the_end_of_a_file_is_read_so_too(void **state)
 {
 	uint64_t ino = make_landed("file", 1, FILE_SIZE - 1000);
@@ -255,7 +255,7 @@ static void the_end_of_a_file_is_read_so_too(void **state)
 	assert_int_equal(steps.wants.iov->iov_len, 2 * BLOCK);
 	assert_int_equal(end(&steps), 2 * BLOCK - 1000);
 	expect_pattern(&steps, 1, FILE_SIZE - 2 * BLOCK, 2 * BLOCK - 1000);
-	/* A buffer that has none does not get more than it has room for. */
+	/* A smaller buffer gets no more bytes than it has room for. */
 	memset(steps.buf, 0xa5, 2 * BLOCK);
 	assert_int_equal(begin(&steps, ino, FILE_SIZE - BLOCK, BLOCK - 1000), -EAGAIN);
 	assert_int_equal(
@@ -345,7 +345,7 @@ static void it_moves_the_access_time(void **state)
 	data_rig_unlink(&rig, "file", ino);
 }
 
-/* As read(2) elsewhere, whether there was anything or not. */
+/* As on other filesystems, read(2) at the end of the file changes the access time, too. */
 static void it_moves_the_access_time_at_the_end_too(void **state)
 {
 	uint64_t ino = make_landed("file", 1, FILE_SIZE);

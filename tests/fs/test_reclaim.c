@@ -39,13 +39,13 @@ static uint64_t address_of(struct data_rig *rig, uint64_t ino, unsigned int exte
 	return extents.at[extent].address;
 }
 
-/* Of the file's first byte. */
+/* The zone of the file's first byte. */
 static uint32_t zone_of(struct data_rig *rig, uint64_t ino)
 {
 	return zf_zone_of(zf_dev_geometry(rig->dev), address_of(rig, ino, 0));
 }
 
-/* Fills up the zone that data goes to now, so that it is no stream's. */
+/* Fills up the zone that data is written to, so that no stream owns it. */
 static void close_stream(struct data_rig *rig)
 {
 	uint64_t ino = data_rig_make(rig, "filler");
@@ -106,7 +106,7 @@ void __wrap_zf_rwlock_rdlock(struct zf_rwlock *rwlock)
 	__real_zf_rwlock_rdlock(rwlock);
 }
 
-/* Blocks of which no two are neighbours: an entry in the summary each. */
+/* Makes blocks of which no two are neighbours, so that each has a summary entry of its own. */
 static uint64_t make_scattered(struct data_rig *rig, unsigned int blocks)
 {
 	uint64_t ino = data_rig_make(rig, "file");
@@ -409,7 +409,7 @@ static void shared_bytes_move_once(void **state)
 		expect(&rig, c, 3 * BLOCK, 1, 16 * BLOCK, 32 * BLOCK);
 		data_rig_remount(&rig);
 	}
-	/* The blocks die with their last file. */
+	/* The blocks are dead when the last file that shares them is deleted. */
 	data_rig_unlink(&rig, "a", a);
 	data_rig_unlink(&rig, "b", b);
 	data_rig_unlink(&rig, "c", c);
@@ -441,8 +441,8 @@ static void shared_bytes_without_other_names_move_too(void **state)
 #define NAMES 100u
 
 /*
- * More than one batch of them, and names of all lengths over the place where batches part: which is
- * in the middle of an append.
+ * There is more than one batch of shared names. Names of all lengths lie across the border of two
+ * batches, which is in the middle of an append.
  */
 static void shared_names_lie_across_batches(void **state)
 {
@@ -527,7 +527,7 @@ static void room_is_made_by_moving(void **state)
 	(void)state;
 	data_rig_init(&rig, &options);
 	ino = make_file(&rig, "a", 1, 8 * MIB);
-	/* Every zone keeps half of what it had. */
+	/* Every zone keeps half of its live data. */
 	for (uint64_t i = 0; i < 8 * MIB / BLOCK; i += 2)
 		data_rig_write_pattern(&rig, ino, 2, i * BLOCK, BLOCK);
 	data_rig_sync(&rig);

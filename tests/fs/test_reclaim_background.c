@@ -18,7 +18,7 @@
 #define FILE_SIZE (512u << 10)
 #define WAIT_MS	  20000u
 
-/* Of 62 zones: more than are empty when the files are made. */
+/* Of 62 zones; fewer zones are empty when the files are made. */
 #define TARGET 48u
 
 static void sleep_ms(unsigned int ms)
@@ -148,8 +148,8 @@ static void a_step_takes_one_victim_at_most(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* A zone without live data comes back after two commits, unless the commit that is due knows of it.
- */
+/* A zone without live data comes back after two commits, or after one if that commit already knows
+ * of the zone. */
 static void a_commit_in_time_brings_what_is_coming(void **state)
 {
 	const struct data_rig_options options = {.seed = 8};
@@ -267,7 +267,7 @@ static void who_may_not_wait_is_told_that_others_are_at_it(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Only data that got a new place can have been copied in vain. */
+/* Only data that was copied can have been copied in vain. */
 static void what_cannot_be_read_does_not_count_as_changed(void **state)
 {
 	const struct data_rig_options options = {.seed = 7};
@@ -299,7 +299,7 @@ static void what_cannot_be_read_does_not_count_as_changed(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* However long the committer sleeps when nothing is to be committed. */
+/* Deletion does not wait for the committer, which here sleeps for an hour. */
 static void what_is_deleted_goes_soon(void **state)
 {
 	const struct data_rig_options options = {.threads = true, .commit_ms = 3600000};

@@ -62,7 +62,7 @@ static void victim_init(struct victim *victim, uint64_t seed)
 	data_rig_init(rig, &options);
 	victim->plain = make(rig, "plain", 1, BLOCKS);
 	victim->shared = make(rig, "shared", 2, BLOCKS);
-	/* The zone is full then, and no stream's. */
+	/* The filler makes the zone full, so that no stream owns it. */
 	filler = make(rig, "filler", 3, 64);
 	data_rig_unlink(rig, "filler", filler);
 	victim->copy = data_rig_make(rig, "copy");
@@ -94,7 +94,7 @@ static void get_back(struct data_rig *rig)
 
 /* ---- commands that fail ---- */
 
-/* Moved, durable, reset: or as far as it goes. */
+/* Moves the zone's data, makes that durable, and resets the zone, as far as the fault allows. */
 static void reclaim_and_get_back(struct victim *victim)
 {
 	struct data_rig *rig = &victim->rig;
@@ -124,7 +124,7 @@ static bool fail_one(struct zf_sim_fault fault)
 	expect_all(&victim);
 	data_rig_crash(rig);
 	expect_all(&victim);
-	/* And then it works. */
+	/* The next try works. */
 	if (get_zone(rig, victim.zone_no).live > 0)
 		(void)zf_reclaim_zone(rig->fs, victim.zone_no);
 	data_rig_remount(rig);
@@ -167,11 +167,11 @@ int __wrap_zf_summary_insert(struct zf_fs *fs, struct zf_trans *trans, uint64_t 
 	return __real_zf_summary_insert(fs, trans, ino, offset, address, csums, count);
 }
 
-/* The summary tree has an entry for data at its new place, or the data is not committed there. */
+/* Data is committed at its new place only if the summary tree has an entry for that place. */
 static void what_is_moved_by_half_is_not_committed(void **state)
 {
 	(void)state;
-	/* The plain file's, and the shared one's. */
+	/* The summary entry of the plain file fails, then that of the shared file. */
 	for (unsigned int nth = 1; nth <= 2; nth++) {
 		struct victim victim;
 		struct data_rig *rig = &victim.rig;
@@ -246,7 +246,8 @@ static void what_could_not_be_appended_goes_elsewhere(void **state)
 	}
 }
 
-/* Nor there: then the files stay where they are, until the device works again. */
+/* Appends to the other zone fail, too. The files stay where they are until the device works
+ * again. */
 static void what_cannot_be_appended_at_all_stays(void **state)
 {
 	struct victim victim;
@@ -290,7 +291,7 @@ static void expect_eio(struct data_rig *rig, uint64_t ino, uint64_t block)
 	assert_int_equal(zf_fs_read(rig->fs, &rig->ctx, ino, block * BLOCK, got, BLOCK), -EIO);
 }
 
-/* All but one block, which cannot be read. */
+/* The file has all blocks but one, which cannot be read. */
 static void expect_but(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t block)
 {
 	data_rig_expect(rig, ino, seed, 0, block * BLOCK);
@@ -310,7 +311,7 @@ static void expect_told(struct data_rig *rig, uint64_t ino, uint64_t block, uint
 	assert_non_null(strstr(rig->message, text));
 }
 
-/* From now on its zone is left alone, whatever reclaim is asked to do. */
+/* From now on reclaim leaves the victim's zone alone, whatever it is asked to do. */
 static void expect_stuck(struct victim *victim, uint32_t live)
 {
 	struct data_rig *rig = &victim->rig;
@@ -343,7 +344,7 @@ static void a_bad_block_is_told_and_stays_alone(void **state)
 	expect_stuck(&victim, 1);
 	expect_but(rig, victim.plain, 1, 5);
 	data_rig_expect(rig, victim.shared, 2, 0, BLOCKS * BLOCK);
-	/* Life goes on, and what replaces the bad block heals all. */
+	/* Other work goes on. A write over the bad block makes the zone reclaimable again. */
 	other = make(rig, "other", 5, BLOCKS);
 	data_rig_expect(rig, other, 5, 0, BLOCKS * BLOCK);
 	data_rig_write_pattern(rig, victim.plain, 1, 5 * BLOCK, BLOCK);
@@ -383,7 +384,7 @@ static void a_bad_block_that_several_have_stays_everyones(void **state)
 	data_rig_deinit(rig);
 }
 
-/* Read once with its neighbours and once alone: then it is bad. */
+/* The block is read once with its neighbours and once alone before it counts as bad. */
 static void a_block_that_cannot_be_read_stays_and_its_neighbours_move(void **state)
 {
 	const struct zf_sim_fault fault = {.op = ZF_IO_READ, .nth = 1, .error = -EIO};

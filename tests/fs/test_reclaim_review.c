@@ -185,7 +185,7 @@ static void some(void *arg)
 {
 	struct world *w = arg;
 
-	/* An operation may reclaim itself: one thread cannot be in two of them. */
+	/* An operation may run reclaim itself, and one thread cannot run two operations at once. */
 	if (w->busy)
 		return;
 	for (uint64_t n = below(w, 6); n > 0; n--)
@@ -237,7 +237,7 @@ static void reclaim_some(struct world *w)
 		break;
 	case 1:
 		r = zf_reclaim_one(w->rig.fs, ZF_RECLAIM_URGENT);
-		/* Full of data there may be no victim, and no room for the nodes of a zone. */
+		/* A device full of data may have no victim, and no room for the nodes of a zone. */
 		assert_true(r >= 0 || (w->full && r == -ENOSPC));
 		break;
 	default:
@@ -267,7 +267,7 @@ static void fill_up(struct world *w)
 		at += (uint64_t)done;
 	assert_int_equal(done, -ENOSPC);
 	data_rig_sync(&w->rig);
-	/* Room here and there. */
+	/* Makes some room in scattered places. */
 	for (uint64_t i = 0; i < 12; i++) {
 		uint64_t hole = below(w, at / BLOCK);
 
@@ -430,7 +430,7 @@ static void empty_both(void *arg)
 	data_rig_truncate(&w->rig, w->files[1].ino, 0);
 }
 
-/* Shared bytes are summarised before anybody names them; and then nobody does. */
+/* Shared bytes get summary entries before a file names them, but then no file names them. */
 static void a_conventional_zone_is_written_as_far_as_its_summary_goes(void **state)
 {
 	struct data_rig_options options = {.seed = 3, .conventional = 32, .zone_count = 32};
@@ -471,7 +471,7 @@ static void a_conventional_zone_is_written_as_far_as_its_summary_goes(void **sta
 
 /* ---- one damaged victim ---- */
 
-/* Every version of a leaf of the summary whose first key lies within [from, to). */
+/* Damages every version of each summary leaf whose first key lies within [from, to). */
 static unsigned int damage_leaves(struct data_rig *rig, uint64_t from, uint64_t to)
 {
 	const struct zf_geometry *geometry = zf_dev_geometry(rig->dev);
@@ -549,7 +549,7 @@ static void a_damaged_victim_does_not_keep_others_from_being_emptied(void **stat
 	damage_one_victim(false);
 }
 
-/* What is damaged is its summary, which has to be dropped before the zone is reset. */
+/* The damage is in the zone's summary, which has to be dropped before the zone is reset. */
 static void a_damaged_empty_zone_does_not_keep_others_from_coming_back(void **state)
 {
 	(void)state;

@@ -47,7 +47,7 @@ struct worker {
 	struct file files[FILES];
 };
 
-/* cmocka's asserts jump: not on these threads. */
+/* cmocka's asserts use longjmp(), which must not be called on these threads. */
 static bool expect(struct shared *shared, bool ok, const char *what)
 {
 	if (!ok) {
@@ -119,7 +119,7 @@ static void punch_some(struct worker *worker, struct file *file)
 	       "punch");
 }
 
-/* From what all copy from, or from another file of its own. */
+/* Copies from the file that all threads copy from, or from another file of this thread. */
 static void copy_some(struct worker *worker, struct file *file)
 {
 	struct file *from = &worker->files[below(worker, FILES)];
@@ -189,7 +189,7 @@ static void make_again(struct worker *worker, struct file *file)
 	make_file(worker->shared, file);
 }
 
-/* There are more operations where, on a busy machine, reclaim has done too little meanwhile. */
+/* If reclaim has done too little, as on a busy machine, the threads do more operations. */
 static bool goes_on(struct shared *shared, unsigned int ops)
 {
 	struct zf_reclaim_stats stats;
@@ -264,7 +264,7 @@ static void *reclaim(void *arg)
 	return NULL;
 }
 
-/* Zones come back when that is durable, and are written again. */
+/* The syncs make reclaim's moves durable, so that the emptied zones are written again. */
 static void *sync_all(void *arg)
 {
 	struct shared *shared = arg;

@@ -44,7 +44,8 @@ static uint64_t fill(struct data_rig *rig, unsigned int *ret_count)
 		file->ino = data_rig_make(rig, file->name);
 		r = zf_fs_write(rig->fs, &rig->ctx, file->ino, 0, buf, len, 0);
 		bytes += r > 0 ? (uint64_t)r : 0;
-		/* A short write is the last but one: what is left takes less than a block. */
+		/* After a short write there is room for less than a block, so the next write
+		 * fails. */
 		if (r >= 0 && (size_t)r < len)
 			r = zf_fs_write(rig->fs, &rig->ctx, file->ino, (uint64_t)r, buf, BLOCK, 0);
 	} while (r > 0);
@@ -76,7 +77,8 @@ static void the_same_fits_each_time(const struct data_rig_options *options)
 
 		least = zf_min_u64(least, bytes);
 		most = zf_max_u64(most, bytes);
-		/* At once, or when all of it has become durable, or after a mount. */
+		/* The files are deleted at once, or when all of them are durable, or after a
+		 * mount. */
 		if (round % 3 == 1)
 			data_rig_sync(&rig);
 		if (round % 10 == 9)

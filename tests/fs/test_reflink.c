@@ -121,7 +121,7 @@ static void what_the_target_had_in_memory_is_void(void **state)
 	data_rig_init(&rig, &options);
 	in = make_file(&rig, "in", 1, 20 * BLOCK);
 	out = data_rig_make(&rig, "out");
-	/* Dirty before the range, in it, and behind it. */
+	/* Data before the range, in it, and behind it is dirty. */
 	data_rig_write_pattern(&rig, out, 2, 0, 40 * BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 10 * BLOCK, 20 * BLOCK), 20 * BLOCK);
 	expect(&rig, out, 0, 2, 0, 10 * BLOCK);
@@ -131,7 +131,8 @@ static void what_the_target_had_in_memory_is_void(void **state)
 	expect(&rig, out, 0, 2, 0, 10 * BLOCK);
 	expect(&rig, out, 10 * BLOCK, 1, 0, 20 * BLOCK);
 	expect(&rig, out, 30 * BLOCK, 2, 30 * BLOCK, 10 * BLOCK);
-	/* Nothing before it: then what is dirty need not land, and must not. */
+	/* Nothing lies before the range, so the dirty data in the range need not land, and must
+	 * not. */
 	data_rig_write_pattern(&rig, out, 3, 0, 25 * BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 0, 20 * BLOCK), 20 * BLOCK);
 	data_rig_sync(&rig);
@@ -212,7 +213,7 @@ static void allocated_space_becomes_a_hole(void **state)
 	out = data_rig_make(&rig, "out");
 	assert_int_equal(zf_fs_statfs(rig.fs, &before), 0);
 	allocate(&rig, out, 0, 4 * MIB);
-	/* Lent to what is in memory when the copy comes. */
+	/* Some of the kept space is lent to data that is in memory when the copy comes. */
 	data_rig_write_pattern(&rig, out, 2, 0, 4 * BLOCK);
 	allocate(&rig, in, 8 * BLOCK, 4 * MIB - 8 * BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 0, 4 * MIB), 4 * MIB);
@@ -306,7 +307,7 @@ static void small_files_are_copied(void **state)
 	out = data_rig_make(&rig, "out");
 	assert_int_equal(copy(&rig, in, 0, out, 0, MIB), 1000);
 	expect(&rig, out, 0, 1, 0, 1000);
-	/* Grown, the item goes on standing for the first block. */
+	/* In a file that has grown, the inline item still is the first block. */
 	data_rig_write_pattern(&rig, in, 1, 5 * BLOCK, 3 * BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, 0, MIB), 8 * BLOCK);
 	expect(&rig, out, 0, 1, 0, 1000);
@@ -326,13 +327,13 @@ static void the_bytes_behind_the_end_are_never_seen(void **state)
 	data_rig_init(&rig, &options);
 	in = make_file(&rig, "in", 1, 10 * BLOCK);
 	out = data_rig_make(&rig, "out");
-	/* Ends in the middle of a block of the source, which is shared. */
+	/* The copy ends in the middle of a block of the source. The whole block is shared. */
 	assert_int_equal(copy(&rig, in, 0, out, 0, 4 * BLOCK + 10), 4 * BLOCK + 10);
 	assert_int_equal(data_rig_live_blocks(&rig), 10);
 	data_rig_truncate(&rig, out, 6 * BLOCK);
 	expect(&rig, out, 0, 1, 0, 4 * BLOCK + 10);
 	data_rig_expect_zeroes(&rig, out, 4 * BLOCK + 10, 2 * BLOCK - 10);
-	/* The end of a source that was cut there. */
+	/* The copy ends at the end of a source that was truncated there. */
 	data_rig_truncate(&rig, in, 9 * BLOCK + 20);
 	data_rig_truncate(&rig, out, 0);
 	data_rig_write_pattern(&rig, out, 3, 0, 100);
@@ -340,7 +341,7 @@ static void the_bytes_behind_the_end_are_never_seen(void **state)
 	data_rig_write_pattern(&rig, out, 3, 11 * BLOCK, BLOCK);
 	data_rig_expect_zeroes(&rig, out, 9 * BLOCK + 20, 2 * BLOCK - 20);
 	expect(&rig, out, 0, 1, 0, 9 * BLOCK + 20);
-	/* And a copy far behind an end in the middle of a block. */
+	/* The target ends in the middle of a block, and the copy lies far behind that end. */
 	data_rig_truncate(&rig, out, 9 * BLOCK + 5);
 	assert_int_equal(copy(&rig, in, 0, out, 12 * BLOCK, BLOCK), BLOCK);
 	data_rig_expect_zeroes(&rig, out, 9 * BLOCK + 5, 3 * BLOCK - 5);
@@ -374,7 +375,7 @@ static void overwriting_a_copy_leaves_the_others(void **state)
 	expect(&rig, out, 100, 1, 100, 50 * BLOCK - 100);
 	expect(&rig, out, 50 * BLOCK, 2, 50 * BLOCK, BLOCK);
 	expect(&rig, out, 51 * BLOCK, 1, 51 * BLOCK, 49 * BLOCK);
-	/* The same block of the other: now nobody has it. */
+	/* The other file overwrites the same block, so no file has the old one. */
 	data_rig_write_pattern(&rig, in, 4, 50 * BLOCK, BLOCK);
 	data_rig_sync(&rig);
 	assert_int_equal(data_rig_live_blocks(&rig), 103);
@@ -395,7 +396,7 @@ static void the_last_name_frees_the_bytes(void **state)
 		a = data_rig_make(&rig, "a");
 		b = data_rig_make(&rig, "b");
 		assert_int_equal(copy(&rig, in, 0, a, 0, 3 * MIB), 3 * MIB);
-		/* Cut elsewhere than the others. */
+		/* This copy begins at another offset than the others. */
 		assert_int_equal(copy(&rig, a, 7 * BLOCK, b, BLOCK, 2 * MIB), 2 * MIB);
 		data_rig_unlink(&rig, names[first], 0);
 		assert_int_equal(data_rig_live_blocks(&rig), 3 * MIB / BLOCK);
@@ -485,7 +486,7 @@ static void impossible_copies_are_refused(void **state)
 	assert_int_equal(copy(&rig, in, 0, in, BLOCK, 2 * BLOCK), -EINVAL);
 	assert_int_equal(copy(&rig, in, BLOCK, in, 0, BLOCK + 1), -EINVAL);
 	assert_int_equal(copy(&rig, in, BLOCK, in, BLOCK, BLOCK), -EINVAL);
-	/* Only what there is counts. */
+	/* A copy is cut at the end of the source and at the largest size of a file. */
 	assert_int_equal(copy(&rig, in, 9 * BLOCK, in, 10 * BLOCK, MIB), BLOCK);
 	assert_int_equal(copy(&rig, in, 0, out, INT64_MAX, 1), -EFBIG);
 	assert_int_equal(copy(&rig, in, 0, out, INT64_MAX - 3, 10), 3);
@@ -509,7 +510,7 @@ static void copying_changes_times_and_privileges(void **state)
 	in = make_file(&rig, "in", 1, 10 * BLOCK);
 	out = make_file(&rig, "out", 2, 10 * BLOCK);
 	assert_int_equal(zf_fs_setattr(rig.fs, &rig.ctx, out, &set, &before), 0);
-	/* root keeps them */
+	/* A copy by root keeps the setuid and setgid bits. */
 	assert_int_equal(copy(&rig, in, 0, out, 0, BLOCK), BLOCK);
 	get_attr(&rig, out, &after);
 	assert_int_equal(after.mode & 07777, 06755);

@@ -33,7 +33,7 @@ struct worker {
 	uint8_t got[SIZE];
 };
 
-/* cmocka's asserts jump: not on these threads. */
+/* cmocka's asserts use longjmp(), which must not be called on these threads. */
 static bool expect(struct shared *shared, bool ok, const char *what)
 {
 	if (!ok) {
@@ -58,7 +58,7 @@ static void copy(struct shared *shared, uint64_t in, uint64_t offset_in, uint64_
 	ssize_t r = zf_fs_copy_range(shared->rig.fs, &shared->rig.ctx, in, offset_in, out,
 				     offset_out, len);
 
-	/* Where others shorten what it is copied from, it is less. */
+	/* If another thread shortens the source, fewer bytes are copied. */
 	expect(shared, r >= 0 && r <= (ssize_t)len, "copy");
 }
 
@@ -74,7 +74,7 @@ static bool read_own(struct worker *worker, uint8_t *buf)
 
 /* ---- the last ones to go ---- */
 
-/* All of them at once: by truncation, or by writing over. */
+/* All threads give their extents up at once, by truncation or by overwriting. */
 static void *give_up_together(void *arg)
 {
 	struct worker *worker = arg;
@@ -119,7 +119,7 @@ static void copy_from_somebody(struct worker *worker)
 		return;
 	copy(shared, zf_rng_chance(&worker->rng, 20) ? shared->template : shared->ino[other],
 	     from * BLOCK, shared->ino[worker->number], to * BLOCK, len * BLOCK);
-	/* Nobody else writes here: what it is now it stays. */
+	/* No other thread writes to this file, so its content now must stay. */
 	read_own(worker, worker->got);
 	memcpy(worker->bytes + to * BLOCK, worker->got + to * BLOCK, len * BLOCK);
 }

@@ -306,7 +306,7 @@ static void a_thousand_failures_take_two_commits(void **state)
 	}
 }
 
-/* Takes room of metadata's until not an edit can be made. Returns how many blocks. */
+/* Takes metadata's room until no edit can be made. Returns how many blocks it took. */
 static uint64_t starve(struct data_rig *rig)
 {
 	struct zf_trans trans;
@@ -505,7 +505,7 @@ static void each_reason_is_one(void **state)
 	for (unsigned int i = 0; i < 1000; i++)
 		remove_numbered(&known.rig, i);
 	expect_forgotten(&known);
-	/* Pretends that one zone less had been without live data. */
+	/* Pretends that the failed effort had seen one zone fewer without live data. */
 	data_rig_truncate(&known.rig, known.file, 0);
 	known_again(&known);
 	assert_true(known.vain.trial.coming > 0);
@@ -612,7 +612,7 @@ static void free_at_random(struct model *model)
 	}
 }
 
-/* As a program does that is told that there is no room: it frees nothing, and tries again. */
+/* Acts as a program that gets ENOSPC, frees nothing, and tries again. */
 static void take_at_random(struct model *model)
 {
 	bool name = zf_rng_below(&model->rng, 2);

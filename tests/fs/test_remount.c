@@ -15,7 +15,7 @@
 
 #define BYTES (300u << 10)
 
-/* Whatever changes the device. */
+/* The number of commands that may have changed the device. */
 static uint64_t changes(struct data_rig *rig)
 {
 	struct zf_dev_stats stats;
@@ -97,7 +97,7 @@ static void nothing_is_written_by_threads(void **state)
 	writes_nothing_until_it_is_writable(true);
 }
 
-/* All is durable before, and the unmount adds nothing. */
+/* The remount makes everything durable, so the unmount writes nothing. */
 static void an_unmount_finds_it_stored(void **state)
 {
 	struct data_rig rig;
@@ -196,7 +196,8 @@ static void what_was_mounted_read_only_stays_so(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Data that cannot be written is lost, whatever the mount becomes; and whoever has it open is told. */
+/* Data that cannot be written is lost, although the remount works. An fsync of the open file
+ * reports the loss. */
 static void lost_data_is_told_by_fsync(void **state)
 {
 	struct zf_error_cursor file, all = {0};
@@ -221,7 +222,8 @@ static void lost_data_is_told_by_fsync(void **state)
 	data_rig_drop(&rig);
 }
 
-/* No superblock can be written: so it is read-only, but not as it was asked for. */
+/* No superblock can be written, so the mount becomes read-only because of the error, not because of
+ * the request. */
 static void a_commit_that_fails_is_an_error(void **state)
 {
 	struct data_rig rig;
@@ -251,7 +253,7 @@ static void *turn(void *arg)
 	return NULL;
 }
 
-/* Two threads remount it to and fro, one asks for room, and readers read. */
+/* Two threads change the mount back and forth, one thread asks for room, and readers read. */
 static void it_turns_beside_readers(void **state)
 {
 	pthread_t turners[2];

@@ -300,7 +300,7 @@ static void a_rename_over_a_file_takes_its_data_along(void **state)
 	assert_int_equal(zf_inode_get(rig->fs, file, &inode), 0);
 	assert_true(zf_data_is_dirty(inode));
 
-	/* To a free name, and in exchange, nothing is overwritten: no flush. */
+	/* A rename to a free name, or an exchange, overwrites nothing, and needs no flush. */
 	assert_int_equal(move(rig, ROOT, "new", ROOT, "newer", 0), 0);
 	assert_int_equal(move(rig, ROOT, "newer", ROOT, "old", RENAME_EXCHANGE), 0);
 	assert_int_equal(move(rig, ROOT, "newer", ROOT, "new", 0), 0);

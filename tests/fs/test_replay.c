@@ -47,7 +47,7 @@ static uint64_t make_file(const char *name)
 	return make(name, S_IFREG | 0644, NULL);
 }
 
-/* Made by an operation that is in the log. */
+/* Makes a file with an operation that is in the log. */
 static uint64_t log_file(const char *name)
 {
 	uint64_t ino;
@@ -257,7 +257,7 @@ static void an_operation_leaves_a_file_its_size(void **state)
 	write_pattern(old, 1, 0, 10 * BLOCK);
 	replay_rig_commit(&rig);
 	new = log_file("new");
-	/* This data is not in the log, but the sizes in the tree know of it. */
+	/* This data is not in the log, but the file sizes in the tree include it. */
 	write_pattern(old, 1, 10 * BLOCK, 10 * BLOCK);
 	write_pattern(new, 2, 0, 10 * BLOCK);
 	assert_int_equal(zf_data_flush_all(rig.rig.fs, true), 0);
@@ -299,7 +299,8 @@ static void an_inode_of_a_lost_transaction_is_not_newer_than_this_one(void **sta
 	replay_rig_deinit(&rig);
 }
 
-/* Made while the transaction before was being committed, which was lost. */
+/* The link is made while the transaction before is being committed, and that transaction is
+ * lost. */
 static void a_symbolic_link_of_a_lost_transaction_is_not_newer_than_this_one(void **state)
 {
 	struct zf_txn *txn;
@@ -344,7 +345,8 @@ static void what_the_state_has_begun_comes_first(void **state)
 	txn = zf_fs_txn(rig.rig.fs);
 	ino = make_file("file");
 	write_pattern(ino, 1, 0, 4 * BLOCK);
-	/* As a truncation leaves it when the power goes before its last transaction. */
+	/* Makes the state that a truncation leaves if the power goes before its last
+	 * transaction. */
 	assert_int_equal(zf_trans_join(txn, ZF_RESERVE_NORMAL, 1, true, &trans), 0);
 	intent.ino = zf_le64_from(ino);
 	key.offset = atomic_fetch_add(&zf_txn_counters(txn)->next_intent, 1);
@@ -406,7 +408,7 @@ static void data_comes_back_after_the_host_stopped(void **state)
 	crash();
 	data_rig_expect(&rig.rig, first, 1, 0, MIB + 300);
 	replay_rig_commit(&rig);
-	/* What is written next goes behind all that. */
+	/* The next data is appended behind all that data. */
 	second = log_file("second");
 	write_pattern(second, 2, 0, 2 * MIB);
 	replay_rig_state(&rig, second);
@@ -526,7 +528,7 @@ static void copies_of_what_is_committed_share_it(void **state)
 	crash();
 	expect_from(out, 5 * BLOCK, 1, 0, 2 * MIB);
 	assert_int_equal(data_rig_live_blocks(&rig.rig), 2 * MIB / BLOCK);
-	/* Whoever gives its copy up leaves the other's alone. */
+	/* A file that gives up its copy leaves the other file's copy alone. */
 	write_pattern(in, 2, 0, 2 * MIB);
 	replay_rig_remount(&rig);
 	expect_from(out, 5 * BLOCK, 1, 0, 2 * MIB);
@@ -547,7 +549,7 @@ static void copies_share_what_nobody_has_any_more(void **state)
 	third = log_file("third");
 	copy(in, 0, out, 0, 300 * BLOCK);
 	copy(in, 0, third, 0, 300 * BLOCK);
-	/* In the log the source's blocks are dead before they are named again. */
+	/* In the log's order, the source drops the blocks before other files name them. */
 	replay_rig_resize(&rig, in, 0);
 	replay_rig_state(&rig, out);
 	log_unlink("in");
@@ -621,7 +623,7 @@ static void bodies_are_applied_by_number_whatever_record_they_are_in(void **stat
 	replay_rig_end(&rig);
 	log_unlink("b");
 	log_file("b");
-	/* They point into themselves while they are small, so these are not. */
+	/* A small body points into itself, so the pointers are set again after the swap. */
 	swapped = rig.bodies[0];
 	rig.bodies[0] = rig.bodies[3];
 	rig.bodies[3] = swapped;
@@ -647,7 +649,7 @@ static void what_the_state_has_already_is_passed_over(void **state)
 	crash();
 	replay_rig_commit(&rig);
 	assert_true(rig.super.op_number > 0);
-	/* A number that the committed state has counted. */
+	/* The first body has a number that the committed state has counted already. */
 	replay_rig_begin(&rig);
 	assert_int_equal(zf_fs_setattr(rig.rig.fs, &rig.rig.ctx, ino, &set, &attr), 0);
 	replay_rig_end(&rig);
@@ -673,7 +675,7 @@ static void a_second_mount_replays_nothing(void **state)
 	write_pattern(ino, 1, 0, 5 * BLOCK);
 	replay_rig_state(&rig, ino);
 	crash();
-	/* Without an unmount: the recovery's own commit contains all that, and begins another
+	/* There was no unmount: the recovery's own commit has all these changes, and begins another
 	 * epoch. */
 	was = rig.super;
 	replay_rig_read_super(&rig);
@@ -822,7 +824,7 @@ static void a_recovery_that_is_cut_begins_again(void **state)
 	rig.rig.options.cache_bytes = 1;
 	replay_rig_crash(&rig, 20);
 	assert_true(replay_rig_cut_everywhere(&rig, verify_scene, &scene) >= 10);
-	/* With a commit on the way, or the test has not shown much. */
+	/* Recovery must have committed on the way, or the test has shown little. */
 	zf_txn_get_stats(zf_fs_txn(rig.rig.fs), &stats);
 	assert_true(stats.commits > 1);
 	replay_rig_deinit(&rig);
@@ -881,7 +883,7 @@ static void data_comes_back_among_garbage(void **state)
 		replay_rig_state(&rig, inos[i]);
 		write_junk(junk, i);
 	}
-	/* Names take nodes, and nodes zones. */
+	/* Names need nodes, and nodes need zones. */
 	for (unsigned int i = 20; i < 320; i++) {
 		many_name(i, name);
 		log_file(name);

@@ -47,7 +47,7 @@ static void begin(uint64_t seed)
 	rig.rig.errors_expected = true;
 }
 
-/* What mounting gives. Afterwards the state is still there to be read, if it was refused. */
+/* Returns the result of a mount. A state that the mount refused can still be read. */
 static int mount_result(void)
 {
 	struct zf_attr attr;
@@ -434,7 +434,7 @@ static void what_cannot_be_is_refused(void **state)
 	}
 }
 
-/* Behind a number there has to be room for all that will ever be counted. */
+/* A number must leave room for all numbers that will ever be counted after it. */
 static void numbers_near_the_end_of_counting_are_refused(void **state)
 {
 	(void)state;
@@ -455,14 +455,14 @@ static void bytes_that_others_have_are_counted_once(void **state)
 
 	(void)state;
 	begin(200);
-	/* The same bytes again and again, moved, overlapping, and the other file's. */
+	/* Ranges name the same bytes several times, shifted, overlapping, and of the other file. */
 	body = state_of(other, S_IFREG | 0644, 64 * BLOCK);
 	add_data(body, 8 * BLOCK, 4 * BLOCK, data_address, 0);
 	add_data(body, 9 * BLOCK, 4 * BLOCK, data_address, 0);
 	add_data(body, 10 * BLOCK, 8 * BLOCK, data_address, 0);
 	add_data(body, 11 * BLOCK, 7 * BLOCK, data_address + BLOCK, ZF_EXTENT_SHARED);
 	add_data(body, 30 * BLOCK, 8 * BLOCK, data_address, ZF_EXTENT_SHARED);
-	/* And one that says so of itself. */
+	/* Another body marks one of its ranges as shared. */
 	body = state_of(file, S_IFREG | 0644, 8 * BLOCK);
 	add_data(body, 0, 8 * BLOCK, data_address, ZF_EXTENT_SHARED);
 	add_data(body, 2 * BLOCK, 4 * BLOCK, data_address, 0);

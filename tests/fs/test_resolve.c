@@ -134,7 +134,7 @@ static void shared_bytes_lead_to_all_files(void **state)
 	data_rig_sync(&rig);
 	expect_file(&rig, file, 2);
 	expect_file(&rig, copies[1], 2);
-	/* Who has heard enough ends it. */
+	/* The callback ends the search when it has enough places. */
 	assert_int_equal(zf_resolve(rig.fs, first_address(&rig, file), take, &places), 1);
 	assert_int_equal(places.count, 2);
 	data_rig_unlink(&rig, "file", file);

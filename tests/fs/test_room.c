@@ -150,7 +150,7 @@ static uint64_t count_blocks(const struct model *model, enum state state)
 
 /* ---- was that right? ---- */
 
-/* Blocks of data that somebody names, those in the log's zones as well. */
+/* Live blocks of data, including those in the log's zones. */
 static uint64_t live_blocks(struct model *model)
 {
 	struct zf_alloc *alloc = zf_fs_alloc(model->rig.fs);
@@ -234,7 +234,7 @@ static void expect_done(struct model *model, const char *what, int r)
 	model->accepted++;
 }
 
-/* Returns whether it was done; if not, rightly so. */
+/* Returns whether the operation was done. Fails the test if it was refused without reason. */
 static bool done_or_full(struct model *model, const char *what, int r, uint64_t blocks)
 {
 	if (r == -ENOSPC) {
@@ -276,7 +276,7 @@ static void expect_all(struct model *model)
 	assert_int_equal(zf_fs_alloc(rig->fs)->reserved_blocks, 0);
 	assert_int_equal(zf_fs_alloc(rig->fs)->reserved_items, 0);
 	live = live_blocks(model);
-	/* What is written inline takes none. */
+	/* Inline data takes no block. */
 	if (!model->shares && (live > wanted || live + FILES < wanted))
 		fail_msg("seed %" PRIu64 ": %" PRIu64 " blocks are live, and not %" PRIu64,
 			 rig->options.seed, live, wanted);
@@ -291,7 +291,7 @@ static uint64_t draw_len(struct model *model)
 	return 1 + zf_rng_below(&model->rng, max);
 }
 
-/* Mostly whole blocks: those take room. */
+/* Draws mostly whole blocks, because these take room. */
 static void draw_range(struct model *model, uint64_t limit, uint64_t *ret_from, uint64_t *ret_to)
 {
 	uint64_t from = zf_rng_below(&model->rng, limit), len = draw_len(model);
@@ -401,7 +401,8 @@ static int fallocate(struct model *model, struct file *file, int mode, uint64_t 
 	return zf_fs_fallocate(rig->fs, &rig->ctx, file->ino, mode, from, to - from);
 }
 
-/* The blocks of which nothing but the range is meant; in the last one, what is behind the end. */
+/* The blocks that lie wholly within the range. In the file's last block, bytes behind the file's end
+ * do not count. */
 static void whole_blocks(const struct file *file, uint64_t *from, uint64_t *to)
 {
 	uint64_t end = zf_align_down(*to, BLOCK);
@@ -475,7 +476,7 @@ static void copy(struct model *model, struct file *in, struct file *out)
 	out->size = zf_max_u64(out->size, at + (uint64_t)r);
 }
 
-/* In earnest only when it has been full for a while, and then for a while. */
+/* Now and then; always during the GIVING operations after REFUSED_IN_A_ROW refusals. */
 static bool gives_back(struct model *model)
 {
 	if (model->giving > 0)
@@ -483,7 +484,8 @@ static bool gives_back(struct model *model)
 	return model->giving > 0 || zf_rng_chance(&model->rng, 10);
 }
 
-/* Over another one, or to a name that nobody has. It may take no more than a full device has. */
+/* Renames over another file, or to a free name. The rename may take no more room than a full device
+ * has. */
 static void rename_file(struct model *model, struct file *from, struct file *to)
 {
 	struct data_rig *rig = &model->rig;
@@ -582,7 +584,7 @@ static const struct data_rig_options shapes[] = {
 	{.zone_count = 64, .zone_size = 2 << 20, .zone_capacity = 3 << 19},
 };
 
-/* As many operations as fill and refill it. */
+/* As many operations as fill the device and fill it again. */
 static unsigned int draw_count(const struct data_rig_options *shape)
 {
 	return (unsigned int)(shape->zone_count * shape->zone_size >> 14) / SHARE;
@@ -682,7 +684,7 @@ static void a_file_of_four_times_the_free_space_can_be_rewritten(void **state)
 	len = zf_align_down(room / 5 * 4, sizeof(buf));
 	ino = data_rig_make(&rig, "file");
 	for (uint64_t round = 0; round < 6; round++) {
-		/* Every other time in small pieces, synced: with much metadata. */
+		/* Every other round writes small pieces with fsyncs, which makes much metadata. */
 		size_t piece = round % 2 ? 64 << 10 : sizeof(buf);
 
 		for (uint64_t at = 0; at < len; at += piece) {
@@ -719,7 +721,7 @@ static void scattered_garbage_comes_back(void **state)
 	(void)state;
 	data_rig_init(&rig, &smallest);
 	freed = fill_and_scatter(&rig);
-	/* That there are so many extents now is the price. */
+	/* The rest of the freed space is used by the many extents. */
 	assert_true(fill(&rig, data_rig_make(&rig, "other"), sizeof(buf)) > freed / 10 * 7);
 	data_rig_deinit(&rig);
 }
@@ -765,7 +767,7 @@ static uint64_t metadata_bytes(struct data_rig *rig)
 	return space.live - data_rig_live_blocks(rig) * BLOCK;
 }
 
-/* Names need room as well, and wait for it as data does. */
+/* Names need room, too, and wait for room as data does. */
 static void names_take_the_place_of_garbage(void **state)
 {
 	struct data_rig rig;
@@ -792,7 +794,7 @@ static void names_take_the_place_of_garbage(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Full, and as much dirty as may be: what gives back works. */
+/* On a full device, with as much dirty data as possible, operations that free space work. */
 static void what_gives_back_works_when_all_is_full(void **state)
 {
 	struct data_rig_options options = smallest;
@@ -830,7 +832,7 @@ static void what_gives_back_works_when_all_is_full(void **state)
 	}
 }
 
-/* What was there gives the room for it, though perhaps not in one step. */
+/* The file's old blocks make room for the new ones, though perhaps not in one step. */
 static void write_again(struct data_rig *rig, uint64_t ino, uint64_t len)
 {
 	ssize_t r;
@@ -863,7 +865,7 @@ static void what_was_truncated_in_flight_comes_back(void **state)
 		data_rig_write(&rig, files[i], 0, buf, len);
 	}
 	filler = data_rig_make(&rig, "filler");
-	/* Metadata may need a little more than it did. */
+	/* Metadata may need a little more room than before. */
 	data_rig_truncate(&rig, filler, fill(&rig, filler, sizeof(buf)) - sizeof(buf) / 4);
 	for (unsigned int i = 0; i < 200; i++) {
 		uint64_t file = files[i * 5 % 8];

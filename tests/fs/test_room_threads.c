@@ -33,7 +33,7 @@ static uint8_t buf[1 << 20];
 
 /* ---- slowing down ---- */
 
-/* A third of the device, and then every other block of it again: garbage is everywhere. */
+/* Writes a third of the device, then every other block again, so that garbage is everywhere. */
 static void make_garbage(struct data_rig *rig)
 {
 	uint64_t ino = data_rig_make(rig, "file"), len = 10 << 20;
@@ -46,7 +46,7 @@ static void make_garbage(struct data_rig *rig)
 	data_rig_sync(rig);
 }
 
-/* As if reclaim wanted more than there can be. */
+/* Sets a reclaim target that is larger than the device. */
 static void want_much(struct data_rig *rig)
 {
 	zf_alloc_set_reclaim_target(zf_fs_alloc(rig->fs), 1000);
@@ -59,7 +59,7 @@ static void writers_wait_only_where_reclaim_can_help(void **state)
 
 	(void)state;
 	data_rig_init(&rig, &small);
-	/* Nothing is garbage: waiting would be for nothing. */
+	/* There is no garbage, so a wait would be in vain. */
 	want_much(&rig);
 	assert_int_equal(rig.fs->room->cost_ns, 0);
 	zf_reclaim_pause(rig.fs, true);
@@ -69,7 +69,7 @@ static void writers_wait_only_where_reclaim_can_help(void **state)
 	zf_reclaim_pause(rig.fs, false);
 	zf_room_look(rig.fs);
 	assert_true(rig.fs->room->cost_ns > 0);
-	/* There is as much as is wanted. */
+	/* There are as many empty zones as the target wants. */
 	zf_alloc_set_reclaim_target(zf_fs_alloc(rig.fs), 0);
 	zf_room_look(rig.fs);
 	assert_int_equal(rig.fs->room->cost_ns, 0);
@@ -165,7 +165,7 @@ static void expect_written(struct writer *writer)
 	}
 }
 
-/* Four files take all there is but a few zones, and are overwritten at random, three times over. */
+/* Four files take all but a few zones, and are overwritten three times, at random. */
 static void writers_go_on_when_it_is_nearly_full(void **state)
 {
 	struct writer *writers = calloc(WRITERS, sizeof(*writers));
@@ -248,7 +248,7 @@ static void *close_later(void *arg)
 	return NULL;
 }
 
-/* On a full device, while a file without a name is closed by somebody else. */
+/* Writes to a full device while another thread closes a file without a name. */
 static ssize_t write_while_closing(bool deletes, unsigned int after_ms)
 {
 	struct closer closer = {.deletes = deletes, .after_ms = after_ms};
@@ -307,7 +307,7 @@ static void *seek_room(void *arg)
 	return NULL;
 }
 
-/* Nothing is needed, so it is granted unless somebody has, or wants, the turn. */
+/* A request for nothing is granted unless another thread has, or wants, the turn. */
 static bool is_nobodys_turn(struct data_rig *rig)
 {
 	return zf_room_reserve(rig->fs, ZF_RESERVE_NORMAL, 0, 0, NULL) == 0;
@@ -380,7 +380,7 @@ static void a_write_waits_for_a_close_once(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Each time that the search begins anew, others have deleted something. */
+/* Other threads delete something each time that the search for room begins again. */
 static atomic_bool others_delete;
 
 int __real_zf_flush_land_all(struct zf_fs *fs);
@@ -392,7 +392,7 @@ int __wrap_zf_flush_land_all(struct zf_fs *fs)
 	return __real_zf_flush_land_all(fs);
 }
 
-/* Without a bound this hangs. */
+/* Without a bound of the search this test hangs. */
 static void who_needs_room_does_not_wait_for_ever_beside_deletions(void **state)
 {
 	struct data_rig rig;

@@ -69,7 +69,7 @@ static void expect_counted(struct zf_fs *fs, const struct totals *before,
 	assert_in_range(fs->scrubbed.finished_at, 1, (uint64_t)time(NULL));
 }
 
-/* All of it; between any two steps `meanwhile` runs. */
+/* Runs a whole scrub, and `meanwhile` between any two steps. */
 static struct zf_scrub_step scrub(struct data_rig *rig, struct found *ret_found,
 				  void (*meanwhile)(struct data_rig *rig))
 {
@@ -98,7 +98,7 @@ static void expect_no_damage(struct data_rig *rig)
 
 /* ---- damage ---- */
 
-/* A bit of what is stored. */
+/* Flips a bit of the stored bytes. */
 static void flip(struct data_rig *rig, uint64_t address)
 {
 	uint64_t zone_size = zf_dev_geometry(rig->dev)->zone_size;
@@ -175,7 +175,7 @@ static void damaged_data_is_told_by_file_and_place(void **state)
 	assert_int_equal(found.last.address, address_of(&rig, ino, 7 * BLOCK));
 	assert_int_equal(zf_fs_path(rig.fs, ino, path, sizeof(path)), 0);
 	assert_string_equal(path, "/file");
-	/* What is written anew is sound. */
+	/* Overwritten blocks are sound. */
 	data_rig_write_pattern(&rig, ino, 1, 7 * BLOCK, 2 * BLOCK);
 	data_rig_sync(&rig);
 	expect_no_damage(&rig);
@@ -294,8 +294,8 @@ static void make_files(struct data_rig *rig)
 }
 
 /*
- * Copy `copy` of a leaf of this tree is damaged, in a filesystem with `copies` that nobody else
- * changes.
+ * Damages copy `copy` of a leaf of this tree, in a filesystem with `copies` copies of metadata that
+ * nothing else changes.
  */
 static void damage_a_node(enum zf_tree_id tree, uint8_t copies, unsigned int copy)
 {
@@ -312,7 +312,7 @@ static void damage_a_node(enum zf_tree_id tree, uint8_t copies, unsigned int cop
 	assert_int_equal(found.nodes, 1);
 	assert_int_equal(found.repaired, 1);
 	assert_int_equal(found.data, 0);
-	/* It has been written anew, durably, and all is well: a mount reads it. */
+	/* The leaf was written anew, the new leaf is durable, and a mount can read it. */
 	assert_false(zf_txn_is_dirty(rig.fs->txn));
 	assert_int_not_equal(first_leaf(&rig, tree).ptr.address[0], leaf.ptr.address[0]);
 	expect_no_damage(&rig);
@@ -335,7 +335,7 @@ static void a_bad_node_is_repaired_from_memory(void **state)
 	damage_a_node(ZF_TREE_FS, 1, 0);
 }
 
-/* Those that every commit writes, if there is one. */
+/* Every commit writes these nodes anew, but here nothing else causes a commit. */
 static void a_bad_node_of_the_root_or_zone_tree_is_repaired(void **state)
 {
 	(void)state;

@@ -16,7 +16,8 @@
 
 /* ---- helpers ---- */
 
-/* The clock of this program. Each reading moves it on by 10 ms, so the pace does not depend on the machine. */
+/* The clock of this program. Each reading moves it on by 10 ms, so the pace does not depend on the
+ * machine. */
 static uint64_t now_ns = 1;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
@@ -37,7 +38,7 @@ static void init_rig(struct data_rig *rig, uint8_t copies)
 	data_rig_init(rig, &options);
 }
 
-/* A bit of what is stored. */
+/* Flips a bit of the stored bytes. */
 static void flip(struct data_rig *rig, uint64_t address)
 {
 	uint64_t zone_size = zf_dev_geometry(rig->dev)->zone_size;
@@ -235,7 +236,7 @@ static void do_nothing(struct data_rig *rig, unsigned int i)
 
 static uint64_t written_ino;
 
-/* It is answered from memory, and nothing reaches the device. */
+/* The write is answered from memory, and nothing reaches the device. */
 static void write_a_block(struct data_rig *rig, unsigned int i)
 {
 	data_rig_write_pattern(rig, written_ino, i, i * BLOCK, BLOCK);
@@ -360,7 +361,7 @@ static struct zf_node_expect a_leaf(struct data_rig *rig)
 	return leaf;
 }
 
-/* When a node is told to be repaired, the repair outlives a cut: no commit comes between. */
+/* A repair that was reported survives a power cut, although no commit follows. */
 static void a_repair_is_durable_when_it_is_told(void **state)
 {
 	struct zf_node_expect leaf;
@@ -406,7 +407,7 @@ static void read_damaged(struct data_rig *rig, uint64_t ino)
 	assert_int_equal(zf_fs_read(rig->fs, &rig->ctx, ino, 0, bytes, sizeof(bytes)), -EIO);
 }
 
-/* With nothing else to store: the unmount makes a commit for it. */
+/* The fault is the only change to store, and the unmount makes a commit for it. */
 static void what_a_reader_meets_survives_an_unmount(void **state)
 {
 	struct data_rig rig;
@@ -428,7 +429,7 @@ static void what_a_reader_meets_survives_an_unmount(void **state)
 	assert_true(rig.fs->super.compat & ZF_COMPAT_HEALTH);
 	read_damaged(&rig, ino);
 	assert_int_equal(faults_of(&rig).data_checksum, 2 * met);
-	/* Nobody has committed since. */
+	/* No commit was made since. */
 	stop_short(&rig);
 	assert_int_equal(faults_of(&rig).data_checksum, met);
 	data_rig_drop(&rig);

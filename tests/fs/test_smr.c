@@ -66,7 +66,7 @@ static void conventional_zones_hold_the_superblocks_and_are_left_for_writing_in_
 	data_rig_deinit(&rig);
 }
 
-/* A conventional zone takes ZF_RING_CONVENTIONAL_SLOTS records, then it is the other one's turn. */
+/* A conventional zone takes ZF_RING_CONVENTIONAL_SLOTS records. Then the other zone is written. */
 static void the_ring_goes_round_in_conventional_zones(void **state)
 {
 	struct data_rig rig;

@@ -79,7 +79,7 @@ static void every_second_file(struct data_rig *rig)
 	}
 }
 
-/* Each block is an extent of its own: much metadata, and garbage of it. */
+/* Each block is an extent of its own, so there is much metadata, and garbage of metadata. */
 static void overwritten_at_random(struct data_rig *rig)
 {
 	uint64_t blocks = space_of(rig).blocks_free / 2, ino = data_rig_make(rig, "random");
@@ -94,7 +94,7 @@ static void half_of_it_kept(struct data_rig *rig)
 	uint64_t blocks = space_of(rig).blocks_available / 2, ino = data_rig_make(rig, "kept");
 
 	data_rig_allocate(rig, ino, 0, 0, blocks * BLOCK);
-	/* A part of that is used. */
+	/* A part of the kept space is written. */
 	data_rig_write_pattern(rig, ino, 1, blocks / 4 * BLOCK, blocks / 4 * BLOCK);
 }
 

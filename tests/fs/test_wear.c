@@ -48,7 +48,7 @@ static void name_of(unsigned int i, char name[16])
 	snprintf(name, 16, "f%u", i);
 }
 
-/* The device may be at its end, or be full: else nothing fails. */
+/* Operations may fail only if the device is worn out or full. */
 static bool may_fail(struct wear *wear, int error)
 {
 	if (zf_fs_is_read_only(wear->rig.fs))
@@ -61,7 +61,7 @@ static void settle(struct file *file)
 	memcpy(file->synced, file->newest, sizeof(file->synced));
 }
 
-/* Is any of it in a zone that cannot be read? */
+/* Is any part of the block in a zone that cannot be read? */
 static bool is_lost(struct wear *wear, uint64_t ino, unsigned int block)
 {
 	struct data_rig_extents extents;
@@ -83,7 +83,7 @@ static bool is_lost(struct wear *wear, uint64_t ino, unsigned int block)
 	return false;
 }
 
-/* Which write the block is of; none that it may be: the test fails. */
+/* Returns the write that the block's bytes belong to. Fails the test if no allowed write fits. */
 static unsigned int write_of(const struct file *file, unsigned int block, const uint8_t *bytes)
 {
 	uint8_t expected[BLOCK];
@@ -101,7 +101,7 @@ static unsigned int write_of(const struct file *file, unsigned int block, const 
 	return 0;
 }
 
-/* What it holds now is what it is going to hold: what else was written is gone, by a cut or an
+/* The file's present content must stay: other data that was written is gone, by a cut or an
  * error. */
 static void check_file(struct wear *wear, struct file *file)
 {
@@ -115,7 +115,7 @@ static void check_file(struct wear *wear, struct file *file)
 			file->newest[b] = write_of(file, b, bytes);
 			continue;
 		}
-		/* Never synced, it need not be there after a cut. */
+		/* A block that was never synced need not be there after a cut. */
 		if (r == 0 && file->synced[b] == 0) {
 			file->newest[b] = 0;
 			continue;
@@ -125,7 +125,7 @@ static void check_file(struct wear *wear, struct file *file)
 	}
 }
 
-/* An error that it tells of any file is not told again. */
+/* If syncfs reports the error of a file, no other call reports the error again. */
 static int sync_all(struct wear *wear)
 {
 	int r = zf_fs_syncfs(wear->rig.fs, &wear->rig.ctx);
@@ -159,7 +159,7 @@ static void make(struct wear *wear, unsigned int i)
 	name_of(i, name);
 	r = zf_fs_make(wear->rig.fs, &wear->rig.ctx, ZF_INO_ROOT, name, S_IFREG | 0600, 0, NULL,
 		       &attr);
-	/* Left from when it could not be made durable that it was made, or deleted. */
+	/* The name may exist because its creation or its deletion could not be made durable. */
 	if (r == -EEXIST) {
 		drop(wear, i);
 		return;
@@ -172,7 +172,7 @@ static void make(struct wear *wear, unsigned int i)
 	*file = (struct file){.there = true, .ino = attr.ino};
 	r = sync_all(wear);
 	if (r < 0)
-		file->there = false; /* or not: nobody knows */
+		file->there = false; /* the file may still exist */
 }
 
 static void write_some(struct wear *wear, struct file *file)
@@ -206,8 +206,8 @@ static void sync_file(struct wear *wear, struct file *file)
 		check_file(wear, file);
 }
 
-/* What could not be made durable may have been undone, names too: only known files are looked at.
- */
+/* Changes that could not be made durable may have been undone, also those of names. So only known
+ * files are checked. */
 static bool come_back(struct wear *wear, bool cut)
 {
 	struct data_rig *rig = &wear->rig;
@@ -258,7 +258,7 @@ static void one_step(struct wear *wear)
 		check_file(wear, file);
 }
 
-/* What happened, so that something does. */
+/* Counts the events of a run, because each must happen at least once. */
 struct seen {
 	unsigned int retired, lost, read_only, failed;
 };

@@ -74,7 +74,7 @@ static void it_counts_as_written_and_keeps_its_space(void **state)
 	assert_int_equal(seek(&rig, ino, 0, SEEK_HOLE), 10 * BLOCK);
 	data_rig_expect_zeroes(&rig, ino, 0, 10 * BLOCK);
 	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 0, 10});
-	/* Once more is nothing new. */
+	/* A second call changes nothing. */
 	data_rig_allocate(&rig, ino, WRITE, 2 * BLOCK, 5 * BLOCK);
 	assert_int_equal(data_rig_kept(&rig), 10);
 	assert_int_equal(data_rig_guaranteed(&rig), 10);
@@ -147,7 +147,8 @@ static void allocated_space_and_holes_become_written(void **state)
 	data_rig_allocate(&rig, ino, 0, 0, 4 * BLOCK);
 	data_rig_allocate(&rig, ino, ZERO, 6 * BLOCK, 4 * BLOCK);
 	assert_int_equal(data_rig_kept(&rig), 8);
-	/* In part of a block too: there is nothing in it that could be lost. */
+	/* A block of which only a part is zeroed becomes guaranteed, too, because it holds no
+	 * data. */
 	data_rig_allocate(&rig, ino, WRITE, 2 * BLOCK + 10, 6 * BLOCK);
 	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_UNWRITTEN, 0, 2},
 		       {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 2, 7}, {ZF_EXTENT_ZERO, 0, 9, 1});
@@ -201,7 +202,7 @@ static void what_overwrites_it_is_guaranteed(void **state)
 		assert_int_equal(data_rig_kept(&rig), 6);
 		assert_int_equal(data_rig_guaranteed(&rig), 8);
 	}
-	/* One append; but only a part of it lies where it was zeroed. */
+	/* One append writes these blocks, but only some of them were zeroed with WRITE. */
 	data_rig_write_pattern(&rig, ino, 1, 6 * BLOCK, 4 * BLOCK);
 	data_rig_remount(&rig);
 	EXPECT_EXTENTS(&rig, ino, {ZF_EXTENT_ZERO, ZF_EXTENT_GUARANTEED, 0, 2},
@@ -228,7 +229,7 @@ static void the_guarantee_ends_with_what_has_it(void **state)
 	data_rig_sync(&rig);
 	assert_int_equal(data_rig_kept(&rig), 4);
 	assert_int_equal(data_rig_guaranteed(&rig), 8);
-	/* Zeroing it in another way takes nothing away. */
+	/* ZERO_RANGE keeps the guarantee. */
 	data_rig_allocate(&rig, ino, ZERO, 2 * BLOCK, BLOCK);
 	assert_int_equal(data_rig_kept(&rig), 4 + 1);
 	assert_int_equal(data_rig_guaranteed(&rig), 8);
@@ -247,7 +248,7 @@ static void the_guarantee_ends_with_what_has_it(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* It would need room for an item in the place of its block. */
+/* Without its inline block the file would need room for an extent item. */
 static void a_small_file_stays_in_its_block(void **state)
 {
 	struct data_rig_options options = {.seed = 6};
@@ -297,7 +298,7 @@ static void a_copy_is_of_bytes_and_not_guaranteed(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Blocks of a source that is shared, and a hole: where the target is guaranteed it stays so. */
+/* The source has shared blocks and a hole. Guaranteed blocks of the target stay guaranteed. */
 static void what_is_copied_over_it_is_guaranteed(void **state)
 {
 	struct data_rig rig;
@@ -350,7 +351,7 @@ static void without_room_for_all_of_it_nothing_changes(void **state)
 	assert_int_equal(data_rig_kept(&rig), 0);
 	assert_int_equal(data_rig_guaranteed(&rig), 0);
 	data_rig_expect(&rig, ino, 1, 0, 3 * BLOCK);
-	/* Beside the blocks it takes room for their items, and one zone. */
+	/* The call needs room for the blocks, for their items, and for one zone more. */
 	room -= room / 8 + options.zone_size;
 	data_rig_allocate(&rig, ino, WRITE, BLOCK, zf_align_down(room, BLOCK));
 	data_rig_deinit(&rig);
@@ -358,7 +359,7 @@ static void without_room_for_all_of_it_nothing_changes(void **state)
 
 /* ---- images of older versions ---- */
 
-/* They counted what is guaranteed among what is kept, and the bit was not there. */
+/* Older versions counted guaranteed space as kept space, and did not set the feature bit. */
 static void what_older_versions_counted_is_counted_again(void **state)
 {
 	struct data_rig_options options = {.seed = 10};

@@ -72,7 +72,7 @@ static void values_of_every_size_come_back(void **state)
 		assert_int_equal(drop(rig, file, name), 0);
 		assert_int_equal(get(rig, file, name, NULL, 0), -ENODATA);
 	}
-	/* Inode and name are left. */
+	/* Only the items of the inode and of its name are left. */
 	assert_int_equal(rig_count_items(rig, file), 2);
 }
 
@@ -191,7 +191,7 @@ static void names_of_one_hash_share_an_item(void **state)
 			break;
 	}
 	memset(value, 'v', sizeof(value));
-	/* Two values that stand in an entry, but not both in one item. */
+	/* Each of the values fits into an entry, but both do not fit into one item. */
 	assert_int_equal(set(rig, file, a, value, 450, 0), 0);
 	assert_int_equal(set(rig, file, b, value, 460, 0), 0);
 	assert_holds(rig, file, a, value, 450);
@@ -207,7 +207,7 @@ static void names_of_one_hash_share_an_item(void **state)
 	assert_int_equal(rig_count_items(rig, file), 2);
 }
 
-/* The last id is taken, by what only a damaged filesystem holds: a free one must be found. */
+/* An item that only a damaged filesystem has takes the last id. A free id must be found. */
 static void ids_of_values_do_not_run_out(void **state)
 {
 	struct names_rig *rig = *state;
@@ -319,13 +319,13 @@ static void an_access_list_sets_the_mode(void **state)
 	assert_int_equal(set(rig, file, ACCESS, acl.bytes, acl.len, 0), 0);
 	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 02761);
 	assert_holds(rig, file, ACCESS, acl.bytes, acl.len);
-	/* A list that the mode says as well is not kept. */
+	/* A list that says no more than the mode is not stored. */
 	acl = acl_plain(6, 4, 0);
 	assert_int_equal(set(rig, file, ACCESS, acl.bytes, acl.len, 0), 0);
 	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 02640);
 	assert_int_equal(get(rig, file, ACCESS, NULL, 0), -ENODATA);
-	/* Whoever is not in the group makes no setgid file of it; but it may be another than his
-	 * first. */
+	/* A caller that is not in the file's group loses the setgid bit. Only the kernel's flag
+	 * tells, because the group may be a supplementary group. */
 	rig->ctx.uid = 1;
 	rig->ctx.gid = 1;
 	acl = acl_of(7, 5, 6, 1);
@@ -350,7 +350,7 @@ static void chmod_changes_the_access_list(void **state)
 	assert_int_equal(attr.mode, S_IFREG | 0640);
 	assert_holds(rig, file, ACCESS, after.bytes, after.len);
 	assert_int_equal(drop(rig, file, ACCESS), 0);
-	/* There is nothing to remove any more, and nothing wrong with that. */
+	/* The removal of a list that does not exist is no error. */
 	assert_int_equal(drop(rig, file, ACCESS), 0);
 	assert_int_equal(drop(rig, file, BY_DEFAULT), 0);
 	assert_int_equal(rig_attr(rig, file).mode, S_IFREG | 0640);

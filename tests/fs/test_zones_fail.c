@@ -107,7 +107,7 @@ static void a_zone_that_turns_read_only_is_written_no_more_and_its_data_moves_ou
 	failed = zone_of(&rig, ino);
 	before = get_space(&rig);
 	turn_read_only(&rig, ino);
-	/* What comes next goes to another zone, without an error. */
+	/* The next data goes to another zone, without an error. */
 	other = make(&rig, "other", 2, 40);
 	assert_int_not_equal(zone_of(&rig, other), failed);
 	data_rig_expect(&rig, ino, 1, 0, 20 * BLOCK);
@@ -118,14 +118,14 @@ static void a_zone_that_turns_read_only_is_written_no_more_and_its_data_moves_ou
 	assert_int_not_equal(zone_of(&rig, ino), failed);
 	data_rig_expect(&rig, ino, 1, 0, 20 * BLOCK);
 	data_rig_expect(&rig, other, 2, 0, 40 * BLOCK);
-	/* Its room is gone, and with it no more than that. */
+	/* The zone's room is gone, and no other room. */
 	step(&rig, 4);
 	after = get_space(&rig);
 	assert_int_equal(after.total, before.total - ZONE);
 	assert_int_equal(after.retired, ZONE);
 	assert_true(after.available < before.available - ZONE / 2);
 	expect_sound(&rig);
-	/* And so it stays. */
+	/* The zone stays unusable after a remount. */
 	data_rig_remount(&rig);
 	assert_true(get_zone(&rig, failed).unusable);
 	assert_int_equal(get_space(&rig).retired, ZONE);
@@ -197,7 +197,7 @@ static void data_goes_on_while_one_zone_after_the_other_fails(void **state)
 	data_rig_deinit(&rig);
 }
 
-/* Without room for what lies there it stays, and can be read. */
+/* If there is no room to move the zone's data, the data stays there and can be read. */
 static void what_has_no_room_elsewhere_stays_where_it_can_be_read(void **state)
 {
 	struct data_rig_options options = tiny;
@@ -233,7 +233,7 @@ static void what_has_no_room_elsewhere_stays_where_it_can_be_read(void **state)
 	step(&rig, 4);
 	assert_true(get_zone(&rig, failed).live > 0);
 	data_rig_expect(&rig, first, 1, 0, 60 * BLOCK);
-	/* Deleting works, and makes room for it. */
+	/* Deleting files works, and makes room for the data. */
 	for (unsigned int i = 0; i < n; i += 2) {
 		char name[16];
 
@@ -274,7 +274,7 @@ static void a_zone_that_goes_offline_takes_its_own_data_and_no_other(void **stat
 		before = get_space(&rig);
 		zf_sim_set_zone_cond(rig.sim, failed, ZF_ZONE_OFFLINE);
 		expect_eio(&rig, lost);
-		/* A read is reason enough to ask the device. */
+		/* After the read failed, zfuse asks the device for the zone's condition. */
 		step(&rig, 1);
 		assert_true(get_zone(&rig, failed).offline);
 		after = get_space(&rig);
@@ -292,7 +292,7 @@ static void a_zone_that_goes_offline_takes_its_own_data_and_no_other(void **stat
 		data_rig_mount(&rig);
 		expect_eio(&rig, lost);
 		data_rig_expect(&rig, kept, 2, 0, 60 * BLOCK);
-		/* It can be written over, cut short, deleted. */
+		/* The lost file can be overwritten, truncated and deleted. */
 		data_rig_write_pattern(&rig, lost, 3, 0, 10 * BLOCK);
 		data_rig_sync(&rig);
 		data_rig_expect(&rig, lost, 3, 0, 10 * BLOCK);
@@ -328,7 +328,8 @@ static void churn(struct data_rig *rig, unsigned int files)
 	data_rig_sync(rig);
 }
 
-/* One copy, read-only: its nodes are read, and written elsewhere; a commit that meets it fails. */
+/* The zone with the only copy of nodes is read-only. The nodes are read, and written to other
+ * zones. A commit that finds the zone read-only fails. */
 static void nodes_move_out_of_a_zone_that_is_read_only_at_mount(void **state)
 {
 	struct data_rig rig;
@@ -385,7 +386,7 @@ static void with_two_copies_a_failed_zone_of_one_is_made_good(void **state)
 		assert_int_equal(get_zone(&rig, failed).live, 0);
 		assert_int_equal(get_zone(&rig, failed).system_live, 0);
 		expect_sound(&rig);
-		/* Now everything is there twice again, and nothing needs the zone. */
+		/* All metadata has two copies again, and none is in the failed zone. */
 		rig.errors_expected = false;
 		rig.errors = 0;
 		data_rig_remount(&rig);
@@ -407,7 +408,8 @@ static bool exists(struct data_rig *rig, const char *name)
 }
 
 /*
- * What only the log had is lost once somebody says so; all else is there; and the log goes on.
+ * Changes that only the log had are lost, and only if a mount option allows that. All other data
+ * is there, and the log goes on.
  */
 static void a_log_zone_that_is_offline_at_mount_costs_what_only_it_had(void **state)
 {
@@ -437,7 +439,7 @@ static void a_log_zone_that_is_offline_at_mount_costs_what_only_it_had(void **st
 	data_rig_expect(&rig, ino, 1, 0, 20 * BLOCK);
 	one = data_rig_make(&rig, "two");
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, one, false), 0);
-	/* Even if it comes back, its records are of an epoch that is over. */
+	/* If the zone comes back, its records belong to an epoch that is over. */
 	zf_fs_abandon(rig.fs);
 	zf_dev_close(rig.dev);
 	zf_sim_crash(rig.sim, 4, ZF_SIM_CUT_DEVICE);
@@ -452,7 +454,8 @@ static void a_log_zone_that_is_offline_at_mount_costs_what_only_it_had(void **st
 	data_rig_deinit(&rig);
 }
 
-/* Of the reads of the next mount the nth, and the one that tries its first block once more. */
+/* Makes read number `first` of the next mount fail, and the read that tries its first block
+ * again. */
 static void fail_reads(struct data_rig *rig, uint64_t first)
 {
 	for (uint64_t nth = first; nth <= first + 1; nth++) {
@@ -491,7 +494,8 @@ static void give_up_the_log(struct data_rig *rig, uint64_t nth)
 	data_rig_deinit(rig);
 }
 
-/* The log seems to end at a block that cannot be read: nobody takes that for its end unasked. */
+/* The log seems to end at a block that cannot be read. A mount takes the block for the end of the
+ * log only on request. */
 static void what_cannot_be_read_of_the_log_is_given_up_only_on_request(void **state)
 {
 	unsigned int refused = 0;
@@ -597,7 +601,8 @@ static void the_other_superblock_zone_takes_over_until_it_is_full(void **state)
 			(void)zf_fs_syncfs(rig.fs, &rig.ctx);
 		}
 		assert_in_range(n, 20, ZONE / BLOCK);
-		/* Read-only, and it says why; what was durable can be read; it ends. */
+		/* The mount is read-only and says why. Durable data can be read, and the unmount
+		 * works. */
 		status = ask(&rig, zf_report_status);
 		assert_string_equal(text_of(status, "failed"), "writing the superblock");
 		assert_non_null(text_of(status, "error"));

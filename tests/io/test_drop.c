@@ -135,8 +135,8 @@ static void what_was_durable_is_not_lost(void **state)
 	}
 }
 
-/* Pending bytes from before the reset could otherwise be taken for bytes that were written later.
- * */
+/* Pending bytes from before the reset could otherwise be taken for bytes that were written
+ * later. */
 static void a_reset_forgets_what_is_pending(void **state)
 {
 	open_dropping(1, 0);

@@ -719,8 +719,8 @@ static void a_damaged_zone_entry_becomes_a_lower_bound(void **state)
 	assert_int_equal(zf_dev_reset(dev, 2), 0);
 	assert_int_equal(run_write(dev, 2 * ZONE_SIZE, BLOCK, 2, false), 0);
 	close_image();
-	/* Damages the newer of zone 2's two slots. The older slot is valid, but must not be used.
-	 * */
+	/* Damages the newer of zone 2's two slots. The older slot is valid, but must not be
+	 * used. */
 	flip(TABLE + 2 * sizeof(struct zf_image_zone) + sizeof(struct zf_image_slot) + 8, 4);
 	assert_int_equal(open_image(&no_wait), 0);
 	assert_non_null(strstr(messages, "zone 2"));

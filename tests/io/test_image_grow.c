@@ -113,8 +113,8 @@ static void put(int fd, const struct pending *p)
 
 /*
  * The host loses power: cut_path becomes one of the files that may be found then. Outcome 0: no
-  * write that was not durable; 1: all of them; then two outcomes for each write: that write alone,
-  * and only the length that it gave the file. Ends with 2 if there is no such outcome.
+ * write that was not durable; 1: all of them; then two outcomes for each write: that write alone,
+ * and only the length that it gave the file. Ends with 2 if there is no such outcome.
  */
 static void cut(void)
 {
@@ -566,8 +566,8 @@ static int grow_until(unsigned int at, unsigned int outcome)
 	return WEXITSTATUS(status);
 }
 
-/* The image has the old or the new size, and can grow to the new one. Returns whether it had that.
- * */
+/* The image has the old or the new size, and can grow to the new one. Returns whether it had
+ * that. */
 static bool expect_either(const char *which)
 {
 	uint32_t count;

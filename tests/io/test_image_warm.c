@@ -175,7 +175,7 @@ static void small_durable_writes_find_written_space(void **state)
 			0);
 	/*
 	 * However fast the writes came, the zeroes begin soon behind the pointer. A write asks for
-	  * zeroes only if fewer than half of AHEAD are left behind it.
+	 * zeroes only if fewer than half of AHEAD are left behind it.
 	 */
 	assert_true(wait_for_written_behind(ZONE_SIZE + 10 * MIB + 40 * BLOCK + MIB / 2,
 					    AHEAD / 2 - MIB) >= AHEAD / 2 - MIB);

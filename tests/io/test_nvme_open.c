@@ -175,8 +175,8 @@ static void read_done(void *arg, struct zf_read *read)
 	done++;
 }
 
-/* Several reads go to the block device at once; commands to the character device would fail here.
- * */
+/* Several reads go to the block device at once; commands to the character device would fail
+ * here. */
 static void reads_come_together_by_the_block_device(void **state)
 {
 	static _Alignas(4096) char written[3 * 4096], got[3 * 4096];

@@ -798,8 +798,8 @@ static void run_one(struct model *model, struct zf_rng *rng, uint64_t tag)
 		}
 		break;
 	case 1:
-		/* A reset may take effect before it completes. Then no data of the zone is durable.
-		 * */
+		/* A reset may take effect before it completes. Then no data of the zone is
+		 * durable. */
 		assert_int_equal(zf_dev_reset(dev, zone_no), 0);
 		memset(&model->durable[zone_no * 16], 0, 16 * sizeof(uint64_t));
 		memset(&model->unflushed[zone_no * 16], 0, 16 * sizeof(uint64_t));

@@ -116,7 +116,7 @@ static uint64_t read_counters(const char *file, uint64_t *ret_writes, uint64_t *
 
 /*
  * Writes and flushes that the kernel has sent to the device so far. The kernel answers a request
-  * before it counts the request, which is in flight until then.
+ * before it counts the request, which is in flight until then.
  */
 static void count_commands(dev_t device, uint64_t *ret_writes, uint64_t *ret_flushes)
 {

@@ -181,8 +181,8 @@ static void a_damaged_record_carries_nothing_else(void **state)
 	make_record(record, data);
 	for (unsigned int i = 0; i < 20000; i++) {
 		memcpy(block, record, BLOCK);
-		/* Half of the changes are in the header and the bodies, half anywhere in the block.
-		 * */
+		/* Half of the changes are in the header and the bodies, half anywhere in the
+		 * block. */
 		block[zf_rng_below(&rng, i % 2 ? BLOCK : BYTES)] ^=
 			(uint8_t)(1 + zf_rng_below(&rng, 255));
 		if (zf_log_carry_verify(block, zf_hash64(data, BLOCK), &has))

@@ -115,8 +115,8 @@ static void read_log(struct zf_log_found *found)
 	assert_int_equal(zf_ring_open(rig.dev, &rig.report, &ring), 0);
 	assert_int_equal(zf_ring_newest(ring, &super, &stepped_over), 0);
 	assert_int_equal(zf_log_read(rig.dev, super, &rig.report, found), 0);
-	/* The sequences of the records and the numbers of the bodies have no gap and no duplicate.
-	 * */
+	/* The sequences of the records and the numbers of the bodies have no gap and no
+	 * duplicate. */
 	for (size_t i = 0, expected = super->log_sequence; i < found->list_count; i++)
 		if (found->list[i].fate == ZF_LOG_TO_REPLAY)
 			assert_int_equal(found->list[i].record.sequence, ++expected);

@@ -34,7 +34,7 @@ struct worker {
 	uint8_t own[REGION], region[REGION];
 };
 
-/* cmocka's asserts jump: not on these threads. */
+/* cmocka's asserts use longjmp(), which must not be called on these threads. */
 static bool expect(struct shared *shared, bool ok, const char *what)
 {
 	if (!ok) {

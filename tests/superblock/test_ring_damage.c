@@ -59,8 +59,8 @@ static void a_torn_record_that_reads_as_zeroes_counts_in_a_sequential_zone(void 
 	sample_disk_free(&disk);
 }
 
-/* A torn block may hold the bytes from before the reset: a whole record that belongs to this slot.
- * */
+/* A torn block may hold the bytes from before the reset: a whole record that belongs to this
+ * slot. */
 static void a_torn_record_that_reads_as_an_older_one_is_stepped_over(void **state)
 {
 	const struct zf_geometry geometry = sample_geometry(0);
@@ -242,7 +242,7 @@ static void a_record_of_a_newer_format_is_never_stepped_over(void **state)
 
 /*
  * Makes a device whose write pointers are below the data in its zones: a device with `known`
-  * records, and the bytes of the zones of `disk` copied over it.
+ * records, and the bytes of the zones of `disk` copied over it.
  */
 static void forget_pointers(struct sample_disk *disk, const uint32_t known[2],
 			    struct sample_disk *ret_disk)

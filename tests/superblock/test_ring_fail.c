@@ -200,8 +200,8 @@ static void a_zone_that_has_failed_when_the_ring_is_opened(void **state)
 	}
 }
 
-/* The offline zone had the newest record. The ring does not take a record of the other zone for it.
- * */
+/* The offline zone had the newest record. The ring does not take a record of the other zone for
+ * it. */
 static void beside_an_offline_zone_a_full_one_may_be_old(void **state)
 {
 	const struct zf_super *super;
@@ -218,8 +218,8 @@ static void beside_an_offline_zone_a_full_one_may_be_old(void **state)
 	assert_int_equal(zf_ring_newest(disk.sample.ring, &super, &stepped_over), 0);
 	assert_int_equal(super->generation, SAMPLE_SLOTS);
 	close_ring(&disk);
-	/* A zone in use is written only when the other zone is full or gone, so it has the newest.
-	 * */
+	/* A zone in use is written only when the other zone is full or gone, so it has the
+	 * newest. */
 	zf_sim_free(disk.sim);
 	disk_init(&disk, 0, SAMPLE_SLOTS + 2, 7);
 	close_ring(&disk);

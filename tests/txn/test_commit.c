@@ -280,8 +280,8 @@ static void *join_and_leave(void *arg)
 	return (void *)(intptr_t)r;
 }
 
-/* Data that lands joins the transaction like this. If the join failed, answered data would be lost.
- * */
+/* Data that lands joins the transaction like this. If the join failed, answered data would be
+ * lost. */
 static void a_join_waits_for_room_that_was_only_promised_to_another(void **state)
 {
 	struct joiner joiner = {.items = 1};
@@ -394,8 +394,8 @@ static void much_that_is_dirty_is_committed_without_being_asked(void **state)
 
 /* ---- failures ---- */
 
-/* Every command of a commit fails in turn, until a commit has no further command that could fail.
- * */
+/* Every command of a commit fails in turn, until a commit has no further command that could
+ * fail. */
 static void a_failed_command_leaves_the_last_commit_and_nothing_is_written_after_it(void **state)
 {
 	unsigned int failed = 0;

@@ -40,7 +40,7 @@ struct record {
 
 	/*
 	 * The metadata stream of the transaction that is being written: one run for each zone,
-	  * because writes to several zones complete in any order.
+	 * because writes to several zones complete in any order.
 	 */
 	struct {
 		uint64_t from, to; /* addresses */
@@ -60,8 +60,8 @@ static void take_pointer(struct record *record, const struct zf_io *io)
 	assert_in_range(record->pointer[zone_no], 0, ZONE_SIZE);
 }
 
-/* A slot has zeroes, or a node whose header has this address and the generation of its neighbours.
- * */
+/* A slot has zeroes, or a node whose header has this address and the generation of its
+ * neighbours. */
 static void take_slot(struct record *record, uint64_t address, const uint8_t *bytes)
 {
 	static const uint8_t zeroes[NODE_SIZE];
@@ -106,7 +106,7 @@ static void take_metadata(struct record *record, const struct zf_io *io)
 
 /*
  * The superblock ends a transaction. The stream is one ascending run without gaps. It may go from
-  * one zone to another only if the first is full and the other was empty.
+ * one zone to another only if the first is full and the other was empty.
  */
 static void end_stream(struct record *record)
 {

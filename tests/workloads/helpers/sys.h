@@ -22,7 +22,7 @@ struct sys_arg {
 
 /*
  * Makes the call, and returns its result: -1 with errno if it failed. A function that prints the
-  * result itself sets *ret_printed.
+ * result itself sets *ret_printed.
  */
 typedef long long sys_fn(struct sys_arg *a, bool *ret_printed);
 

@@ -29,7 +29,7 @@
 
 struct shared {
 	struct data_rig rig;
-	uint64_t base; /* nobody changes it, all copy from it */
+	uint64_t base; /* no thread changes it, all copy from it */
 	atomic_uint running;
 	atomic_uint failures;
 };

@@ -696,7 +696,7 @@ static void play_game(uint64_t seed, bool faults)
 			begin(play, slot);
 		else if (sent_count > 0)
 			one_comes_back(play);
-		assert_true(play->busy == 0 || sent_count > 0); /* nobody is forgotten */
+		assert_true(play->busy == 0 || sent_count > 0); /* no request is forgotten */
 	}
 	assert_true(play->written > 100 * CAPACITY);
 	assert_true((play->failures > 0) == faults);

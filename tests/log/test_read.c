@@ -442,7 +442,7 @@ static void a_zone_that_was_reset_since_holds_nothing_and_is_an_error(void **sta
 
 /* ---- copies and doubles ---- */
 
-/* A user who can read the device may write a record that he found there into a file. */
+/* A user who can read the device may copy a record from the device into a file. */
 static void the_content_of_a_file_does_not_pose_as_a_record(void **state)
 {
 	struct zf_log_body body;

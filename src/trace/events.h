@@ -95,7 +95,7 @@ ZF_TRACE_EVENT(41, extents_merged, "Two extents, adjacent in the file and on the
 	ZF_TRACE_FIELD(NUMBER, bytes)
 	ZF_TRACE_FIELD(ADDRESS, address)
 ZF_TRACE_END
-ZF_TRACE_EVENT(42, extent_set, "The item of an extent is in the tree, in the place of one with its offset.")
+ZF_TRACE_EVENT(42, extent_set, "The item of an extent was put into the tree; it replaces any item with its offset.")
 	ZF_TRACE_FIELD(NUMBER, inode)
 	ZF_TRACE_FIELD(NUMBER, offset)
 	ZF_TRACE_FIELD(NUMBER, bytes)
@@ -124,13 +124,13 @@ ZF_TRACE_EVENT(52, node_sealed, "A node of the frozen transaction has its checks
 	ZF_TRACE_FIELD(TREE, tree)
 	ZF_TRACE_FIELD(NUMBER8, level)
 ZF_TRACE_END
-ZF_TRACE_EVENT(53, tree_sealed, "All nodes of a tree are sealed; this one is its root.")
+ZF_TRACE_EVENT(53, tree_sealed, "All nodes of a tree are sealed; address and level are those of its root.")
 	ZF_TRACE_FIELD(NUMBER, generation)
 	ZF_TRACE_FIELD(ADDRESS, address)
 	ZF_TRACE_FIELD(TREE, tree)
 	ZF_TRACE_FIELD(NUMBER8, level)
 ZF_TRACE_END
-ZF_TRACE_EVENT(54, hole_written, "Zeroes go where a node died before it was written, or where none fits.")
+ZF_TRACE_EVENT(54, hole_written, "Zeroes are written instead of a node that was freed before its write, or where no node fits.")
 	ZF_TRACE_FIELD(ADDRESS, address)
 	ZF_TRACE_FIELD(NUMBER, bytes)
 ZF_TRACE_END

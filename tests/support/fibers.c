@@ -113,7 +113,10 @@ static void tell_fiber(const struct fiber *fiber)
 
 static _Noreturn void give_up(const char *why)
 {
-	fprintf(stderr, "fibers: %s. Who waits where (ranks as in base/lock.h):\n", why);
+	fprintf(stderr,
+		"fibers: %s. What each fiber waits for, and the ranks of the locks that it holds "
+		"(base/lock.h):\n",
+		why);
 	for (unsigned int i = 0; i < sched.count; i++)
 		tell_fiber(&sched.fibers[i]);
 	abort();
@@ -185,7 +188,7 @@ static unsigned int choose(void)
 		if (first < FIBERS_MAX) {
 			sched.stalls += sum == 0 && somebody_stalls();
 			if (sched.stalls > STALLS_MAX)
-				give_up("nobody goes on but by timeouts");
+				give_up("fibers go on only after timeouts");
 			return end_by_timeout(first);
 		}
 		if (sum == 0)
@@ -246,7 +249,7 @@ static void go(unsigned int to)
 	if (next == from)
 		return;
 	if (++sched.switches > SWITCHES_MAX)
-		give_up("too many switches");
+		give_up("livelock: too many switches");
 	sched.previous = sched.current;
 	sched.current = to;
 	leave_stack(from, next);

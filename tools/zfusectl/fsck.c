@@ -367,7 +367,7 @@ static int usage(FILE *to, int status)
 	      "  -n                only look (the default)\n"
 	      "  -p, -a            replay the log, as a mount does, if nothing is wrong\n"
 	      "  -y                repair what is wrong\n"
-	      "  -f                accepted: every check is a whole one\n"
+	      "  -f                accepted and ignored: every check reads all metadata\n"
 	      "  -v                tell more\n"
 	      "  -C[FD]            tell progress, on the terminal or to this descriptor\n"
 	      "      --check-data  read all file data and compare its checksums\n"

@@ -290,7 +290,7 @@ static const struct family families[] = {
 	 "From when the daemon gets a request until it has answered it.", .label = "operation",
 	 .print = print_latencies},
 	{"zfuse_user_written_bytes_total", counter,
-	 "What WRITE requests that succeeded have written.",
+	 "Bytes that successful WRITE requests have written.",
 	 .series = {{NULL, "latencies.write_bytes"}}},
 
 	/* The device. */
@@ -323,8 +323,8 @@ static const struct family families[] = {
 	 "Blocks of data that did not match their checksums, over all mounts.",
 	 .series = {{NULL, "stats.faults.data_checksum"}}},
 	{"zfuse_damaged_nodes_total", counter,
-	 "Copies of nodes that could not be read, or were not what their parents say, over all "
-	 "mounts.",
+	 "How often a copy of a metadata node could not be read or failed its verification, over "
+	 "all mounts.",
 	 .series = {{NULL, "stats.faults.damaged_nodes"}}},
 
 	/* Commits, the log, memory. */
@@ -364,7 +364,8 @@ static const struct family families[] = {
 	 .series = {{NULL, "stats.cache.nodes_max"}}, .factor = "status.node_size"},
 	{"zfuse_dirty_bytes", gauge, "File data in memory that is not on the device yet.",
 	 .series = {{NULL, "stats.dirty.bytes"}}},
-	{"zfuse_dirty_flight_bytes", gauge, "Of that, what is on its way to the device.",
+	{"zfuse_dirty_flight_bytes", gauge,
+	 "The part of zfuse_dirty_bytes that is being written to the device.",
 	 .series = {{NULL, "stats.dirty.flight_bytes"}}},
 	{"zfuse_dirty_max_bytes", gauge, "Writers wait when more file data than this is in memory.",
 	 .series = {{NULL, "stats.dirty.bytes_max"}}},

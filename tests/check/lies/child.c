@@ -62,12 +62,12 @@ bool child_run(void (*fn)(void *arg), void *arg, char *ret_text, size_t size)
 	while (wait4(pid, &status, 0, &usage) < 0)
 		assert(errno == EINTR);
 	if ((uint64_t)usage.ru_maxrss << 10 > MEMORY_MAX) {
-		snprintf(ret_text, size, "%ld KiB of memory", usage.ru_maxrss);
+		snprintf(ret_text, size, "used %ld KiB of memory", usage.ru_maxrss);
 		return false;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return true;
-	snprintf(ret_text, size, "%s %d", WIFSIGNALED(status) ? "signal" : "exit status",
+	snprintf(ret_text, size, "%s %d", WIFSIGNALED(status) ? "killed by signal" : "exit status",
 		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	return false;
 }

@@ -37,12 +37,13 @@ static void take_row(const char *path, char *line)
 	char *fields = strtok_r(NULL, "|", &save), *why = strtok_r(NULL, "|", &save);
 
 	if (!structure || !fields || !why || strip(why)[0] == '\0')
-		fail(path, "a row of \"" HEADING "\" is not structure, fields, why");
+		fail(path, "a row under \"" HEADING "\" must be | structure | fields | why |");
 	structure = strip(structure);
 	for (char *field = strtok_r(fields, ",", &rest); field;
 	     field = strtok_r(NULL, ",", &rest)) {
 		if (known_count == KNOWN_MAX)
-			fail(path, "more is unknown than the test has room for");
+			fail(path,
+			     "the table \"" HEADING "\" has too many fields: raise KNOWN_MAX");
 		snprintf(known[known_count].structure, sizeof(known[0].structure), "%s", structure);
 		snprintf(known[known_count].field, sizeof(known[0].field), "%s", strip(field));
 		known_count++;
@@ -88,7 +89,8 @@ unsigned int known_tell_unneeded(void)
 	for (unsigned int i = 0; i < known_count; i++) {
 		if (known[i].needed)
 			continue;
-		printf("%s, %s: is said to be unknowable, and every lie was found\n",
+		printf("%s, %s: every lie was found; remove the field from the table \"" HEADING
+		       "\"\n",
 		       known[i].structure, known[i].field);
 		count++;
 	}

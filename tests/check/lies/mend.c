@@ -218,8 +218,8 @@ const char *mend_outcome_name(enum mend_outcome outcome)
 		[MEND_REPAIR_FAILED] = "cannot be repaired",
 		[MEND_LOST] = "repaired, and other files are lost",
 		[MEND_ERRORS] = "repaired, and errors are left",
-		[MEND_REFUSED] = "repaired, and the mount fails",
-		[MEND_CRASHED] = "crashed, or no end",
+		[MEND_REFUSED] = "repaired, but the mount fails",
+		[MEND_CRASHED] = "crashed, or took too much time or memory",
 	};
 
 	return names[outcome];

@@ -342,9 +342,9 @@ const char *trial_outcome_name(enum trial_outcome outcome)
 		[TRIAL_FOUND] = "found",
 		[TRIAL_FOUND_DATA] = "found by reading data",
 		[TRIAL_UNKNOWN] = "cannot be known",
-		[TRIAL_REFUSED] = "found in order, and the mount fails",
-		[TRIAL_BROKEN] = "found in order, and what is mounted fails",
-		[TRIAL_CRASHED] = "crashed, or no end",
+		[TRIAL_REFUSED] = "found in order, but the mount fails",
+		[TRIAL_BROKEN] = "found in order, but the mounted filesystem fails",
+		[TRIAL_CRASHED] = "crashed, or took too much time or memory",
 	};
 
 	return names[outcome];

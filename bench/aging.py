@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Runs of bench/age: what the program printed, the numbers of an old filesystem, tables, goals.
 
-A run is {"load", "full", "threads", "periods"}: the lines that bench/age printed, in order: the plan, the filling, one
-for each turnover (as much written as the device holds), all turnovers together, pairs of the same work without reclaim
-and beside it, the end. What is said of a run is said
-of its second half, when it has forgotten how it began.
+A run is {"load", "full", "threads", "periods"}. "periods" has the lines that bench/age printed, in order: the plan, the
+filling, one for each turnover (as much written as the device holds), all turnovers together, pairs of the same work
+without reclaim and beside it, the end. The numbers of a run come from its second half, on which its beginning has no
+influence any more.
 """
 import dataclasses
 import json
@@ -60,11 +60,11 @@ def amplification(periods, kinds=KINDS):
 @dataclasses.dataclass(frozen=True)
 class Old:
     """An old filesystem, in numbers."""
-    data: float      # written for each byte of the user's
+    data: float      # bytes written for each byte that the user wrote
     meta: float
     all: float
     used: float      # live part of the zones that hold data
-    ratio: float     # of cleaning to greedy cleaning in theory; None: nothing to compare with
+    ratio: float     # of cleaning to greedy cleaning in theory; None: the theory does not hold for this load
     p50: float       # ms
     p99: float
     p999: float
@@ -73,7 +73,7 @@ class Old:
     empty_low: int   # zones
     extents: float   # of a file
     extent_kib: float
-    wait_ms: float   # that writers waited for room, for each GiB
+    wait_ms: float   # how long writers waited for room, for each GiB
     cpu_s: float     # for each GiB
     reclaim: float   # time beside reclaim to time without it, median of the pairs; None: there are none
 
@@ -138,7 +138,7 @@ class Goal:
     load: str
     full: float
     threads: bool
-    what: str  # of Old
+    what: str  # a field of Old
     most: float
     words: str
 
@@ -158,7 +158,7 @@ GOALS = [
 
 
 def check(runs):
-    """[(goal, reached or None)]"""
+    """[(goal, the number that was reached; None: not measured)]"""
     found = []
     for goal in GOALS:
         kind = (goal.load, goal.full, goal.threads)

@@ -13,7 +13,7 @@ class BuildError(Exception):
 
 
 def build(*targets, fetch=()):
-    """Builds these targets, or all, and configures first where nobody has; `fetch`: a command that goes before that."""
+    """Builds these targets, or all. Configures the build first if necessary; `fetch`: a command to run before that."""
     LOG.parent.mkdir(exist_ok=True)
     steps = [["ninja", "-C", DIRECTORY, *targets]]
     if not (DIRECTORY / "build.ninja").exists():

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Counts what bench/instructions executes, and compares with a baseline.
 
-A simulator counts, not a processor: valgrind's callgrind, in the function counted() of the program and in what that
-calls. So the same program gives the same count on a busy machine as on an idle one.
+A simulator counts (valgrind's callgrind), not a processor. It counts in the function counted() of the program and in
+the functions that counted() calls. So the same program gives the same count on a busy machine as on an idle one.
 
-A baseline is a file for each compiler. It begins with the surroundings it was counted in, as the program prints them;
-then it has a line for each operation: its name and its instructions. Where compiler, libraries or kind of processor are
-others, there is no baseline.
+There is a baseline file for each compiler. It begins with the surroundings of the counts, as the program prints them;
+then it has a line for each operation: its name and its instructions. A baseline holds only for the same compiler,
+libraries and kind of processor.
 """
 import concurrent.futures
 import dataclasses
@@ -31,10 +31,10 @@ class CountingError(Exception):
 @dataclasses.dataclass(frozen=True)
 class Count:
     operation: str
-    unit: str           # what it is done to
-    instructions: int   # of one
+    unit: str           # the object of one operation
+    instructions: int   # of one operation
     surroundings: str   # the compiler first
-    files: tuple        # of the sources, from src/ on, whose instructions they are; sorted
+    files: tuple        # the sources whose instructions were executed: paths from src/ on, sorted
 
 
 def valgrind_version():
@@ -50,7 +50,7 @@ def operations_of(program):
 
 
 def parse(operation, printed, profile):
-    """The Count in what the program printed and callgrind wrote."""
+    """The Count, from the program's output and callgrind's profile."""
     divisor, surroundings = printed.splitlines()
     number, unit = divisor.split(" ", 1)
     total = re.search(r"^(?:summary|totals): (\d+)$", profile, re.M)
@@ -60,7 +60,8 @@ def parse(operation, printed, profile):
 
 
 def files_executed(profile):
-    """The files of src/ whose own instructions a profile counts. A file of which it has only calls is not among them."""
+    """The files of src/ whose own instructions a profile counts. A file that only appears as the target of calls is not
+    among them."""
     names, current, found, is_call = {}, None, set(), False
     for line in profile.splitlines():
         position = re.match(r"(c?f[lie])=\((\d+)\)(?: (.*))?$", line)
@@ -73,7 +74,7 @@ def files_executed(profile):
         elif line.startswith("calls="):
             is_call = True
         elif re.match(r"[+*\-\d]\S* \d+$", line):
-            # The line behind calls= has the cost of what was called.
+            # The line behind calls= has the cost of the called function.
             if not is_call and "/src/" in current:
                 found.add("src/" + current.rsplit("/src/", 1)[1])
             is_call = False
@@ -81,10 +82,10 @@ def files_executed(profile):
 
 
 def count(program, operation, profile):
-    """`profile`: the file that callgrind is to write."""
+    """Counts one operation; callgrind writes the file `profile`."""
     command = ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=counted",
                f"--callgrind-out-file={profile}", f"./{program.name}", operation]
-    # Where the stack begins depends on the environment and the command.
+    # The stack's start address depends on the environment and the command, so these are always the same.
     done = subprocess.run(command, cwd=program.parent, env={"PATH": os.environ["PATH"], "LC_ALL": "C"}, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -93,13 +94,13 @@ def count(program, operation, profile):
 
 
 def count_all(program, operations, directory):
-    """As many at once as there are processors. callgrind's files stay in `directory`."""
+    """Counts all operations, as many at once as there are processors. callgrind's files stay in `directory`."""
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(lambda o: count(program, o, directory / f"{o}.callgrind"), operations))
 
 
 def difference(counts, again):
-    """What was not the same the second time, in words; None if all was."""
+    """The counts that were different the second time, in words; None if all were the same."""
     found = [f"{a.operation}: {a.instructions:,} and {b.instructions:,}" for a, b in zip(counts, again) if a != b]
     return "; ".join(found) or None
 
@@ -118,7 +119,7 @@ def write_baseline(counts, directory=DIRECTORY):
 
 
 def read_baseline(surroundings, directory=DIRECTORY):
-    """{operation: instructions}, or None: none was made in these surroundings."""
+    """{operation: instructions}; None: there is no baseline for these surroundings."""
     path = baseline_path(surroundings, directory)
     if not path.exists():
         return None
@@ -129,7 +130,7 @@ def read_baseline(surroundings, directory=DIRECTORY):
 
 
 def worse(counts, baseline):
-    """What is above its bound, in words."""
+    """The operations whose counts are above their bounds, in words."""
     found = []
     for c in counts:
         if c.operation not in baseline:
@@ -140,7 +141,7 @@ def worse(counts, baseline):
 
 
 def better(counts, baseline):
-    """What is so much below that the bound no longer holds it, in words."""
+    """The operations, in words, whose counts are so low that they could rise by more than BOUND unnoticed."""
     return [f"{c.operation} takes {c.instructions:,} instructions, {share(c, baseline)} of the baseline"
             for c in counts if c.operation in baseline and BOUND * c.instructions < baseline[c.operation]]
 

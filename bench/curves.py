@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Curves of how a filesystem ages, as an SVG: one panel for each load with what is written for each byte of the user's
-while the device is written again and again; and over the levels what that comes to, what writes wait, and what is left
-empty.
+"""Curves of how a filesystem ages, as an SVG. The upper row has a panel for each load: the bytes written for each byte
+of the user, over the turnovers of the device. The lower row shows over the levels: the bytes written for each byte of
+the user, the latency of writes, and the number of empty zones.
 """
 import dataclasses
 import math
@@ -14,7 +14,7 @@ LOAD_COLOURS = {"uniform": "#8d6bb0", "zipf:0.99": "#8a6d3b", "mix": "#2a8f8f", 
 
 MARGIN = 28
 PANEL_WIDTH, PANEL_HEIGHT = 290, 190
-LEFT, GAP = 44, 40  # of a panel: room for its scale, and to the next
+LEFT, GAP = 44, 40  # of a panel: the width of its scale, and the distance to the next panel
 HEAD, ROW_GAP = 92, 104
 
 
@@ -25,7 +25,7 @@ class Axis:
     logarithmic: bool = False
 
     def part(self, value):
-        """0 at the low end, 1 at the high one; what lies beyond is cut."""
+        """0 at the low end, 1 at the high end; a value beyond an end counts as that end."""
         value = min(max(value, self.low), self.high)
         if self.logarithmic:
             return math.log(value / self.low) / math.log(self.high / self.low)
@@ -65,7 +65,7 @@ def short(value):
 class Line:
     points: list
     colour: str
-    mark: str = "dot"  # ring, diamond, dash: for what else is in the panel
+    mark: str = "dot"  # ring, diamond, dash: for the other quantities in the same panel
     joined: bool = True
 
 
@@ -113,7 +113,7 @@ def draw_mark(svg, x, y, line):
 # ---- the panels ----
 
 def of_loads(runs, threads):
-    """{load: [run by level]}, those that are there."""
+    """{load: [its runs, by level]}, without loads that have no run."""
     found = {}
     for load in LOADS:
         same = sorted((r for r in runs if r["load"] == load and r["threads"] == threads), key=lambda r: r["full"])
@@ -132,7 +132,7 @@ def turnover_lines(runs):
 
 
 def over_levels(loads, number, mark="dot"):
-    """Nothing is known between two levels: their points are joined only where there are more of them."""
+    """A line of points for each load. Two points are not joined: they do not show what lies between two levels."""
     lines = []
     for load, runs in loads.items():
         points = [(run["full"], number(Old.of(run), run)) for run in runs]
@@ -142,7 +142,7 @@ def over_levels(loads, number, mark="dot"):
 
 
 def theory(runs):
-    """Greedy cleaning at what was live, over the level."""
+    """Over the level: the write amplification of greedy cleaning, in theory, with as many live bytes as the run had."""
     points = [(run["full"], sum(p["greedy"] for p in turnovers(run)) / len(turnovers(run))) for run in runs]
     return [Line(points, INK, "dash", joined=False)] if points else []
 
@@ -152,7 +152,7 @@ def values(lines):
 
 
 def draw_panel(svg, place, title, below, lines, up, ticks=None, beside=0):
-    """`beside`: what the scale shows to the left and right of the points."""
+    """`beside`: how far the scale goes on to the left and right of the points."""
     across_values = [x for line in lines for x, _ in line.points] or [0, 1]
     low, high = min(across_values) - beside, max(across_values) + beside
     across = Axis(low, high if high > low else low + 1)
@@ -163,13 +163,13 @@ def draw_panel(svg, place, title, below, lines, up, ticks=None, beside=0):
 
 
 def few(count):
-    """Turnovers to name: the first, the last, and some between."""
+    """The numbers of the turnovers that the axis names: the first, and some of the others at equal distances."""
     step = max(1, round(count / 5))
     return [n for n in range(1, count + 1) if (n - 1) % step == 0]
 
 
 def legend(svg, x, y, entries):
-    """[(words, colour)]: lines of these colours."""
+    """Draws a legend. entries: [(words, colour of the line)]."""
     for words, colour in entries:
         svg.line(x, y - 4, x + 18, y - 4, colour, 2.2)
         svg.text(x + 23, y, words, 12)
@@ -177,7 +177,7 @@ def legend(svg, x, y, entries):
 
 
 def mark_legend(svg, x, y, entries):
-    """[(words, mark)], of one panel, below it."""
+    """Draws the legend of one panel, below it. entries: [(words, mark)]."""
     for words, mark in entries:
         draw_mark(svg, x + 9, y - 4, Line([], INK, mark, joined=False))
         svg.text(x + 23, y, words, 11)
@@ -190,7 +190,7 @@ def place_of(column, row):
 
 
 def level_panels(loads, threaded):
-    """(title, lines, axis, what the marks mean) of the lower row."""
+    """The panels of the lower row: [(title, lines, axis, [(words, mark)])]."""
     written = theory(loads.get("uniform", [])) + over_levels(loads, lambda old, _: old.all) + \
         over_levels(loads, lambda old, _: old.data, "ring")
     found = [("Bytes written for each byte, over the level", written, axis_to(values(written)),

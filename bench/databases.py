@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The suite `databases`: programs that live on fsync. PostgreSQL, SQLite, and dbench, which plays a file server's
-clients."""
+"""The suite `databases`: programs whose speed depends on fsync. These are PostgreSQL, SQLite, and dbench, which acts as
+clients of a file server."""
 import os
 import pathlib
 import pwd
@@ -16,7 +16,7 @@ from bench.peers import PeerError, Unsupported, end_with_us, run
 
 PGBENCH = [
     Operation("pgbench, TPC-B", "databases", RATE, ("-b", "tpcb-like"), is_durable=True),
-    # Rows of 4 KiB, in a log whose files are never used again: it grows by new ones all the time.
+    # Rows of 4 KiB. PostgreSQL's log does not reuse its files here: it always makes new ones.
     Operation("pgbench, much WAL", "databases", RATE, ("-f", "{place}/wal.sql"), is_durable=True),
 ]
 SQLITE = [
@@ -48,7 +48,7 @@ def run_databases(jobs, peer):
 # ---- PostgreSQL ----
 
 def postgres_program(name):
-    """Debian's are not in PATH; the newest of them."""
+    """The path of a PostgreSQL program: the newest of Debian's, which are not in PATH, else the one in PATH."""
     found = sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda p: float(p.parts[-3]))
     path = str(found[-1]) if found else shutil.which(name)
     if not path:
@@ -73,7 +73,7 @@ class Postgres:
         return run(postgres_program(name), *arguments, timeout=600, **self.identity)
 
     def __enter__(self):
-        # Its user is to find the way.
+        # The user postgres must be able to reach the directory.
         os.chmod(self.place.parent, 0o711)
         for path in (self.data, self.place / "socket"):
             path.mkdir()
@@ -132,7 +132,7 @@ def run_pgbench(jobs, peer):
 # ---- SQLite ----
 
 def transact(path, pragmas, seconds):
-    """Inserts a row in a transaction of its own, and again, for so long."""
+    """Inserts rows, each in a transaction of its own, for so long."""
     base = sqlite3.connect(path, isolation_level=None)
     for pragma in pragmas:
         base.execute(f"pragma {pragma}").fetchall()

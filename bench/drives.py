@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The file systems that are compared on a zoned drive of a virtual machine (scripts/vm).
 
-All use the same drive, one after the other, reset before. XFS and f2fs keep their metadata on a drive without zones
-beside it; what reaches that is counted too. f2fs fills its first drive before it goes on to the second, so
-it gets one that has room for nothing but metadata.
+All use the same drive, one after the other; each resets it first. XFS and f2fs keep their metadata on a second drive,
+without zones; the commands to that drive are counted too. f2fs fills its first drive before it goes on to the second,
+so its first drive is only large enough for the metadata.
 
-Writes are counted by the drives, in their SMART logs; bytes by the block layer, which is told to count what goes past
-it; flushes and FUA writes by the block layer for the file systems of the kernel, and by zfuse itself for zfuse, whose
-native appends the block layer cannot look into.
+The drives count writes, in their SMART logs. The block layer counts bytes, and is told to count passthrough commands
+too. Flushes and FUA writes of the kernel's file systems are counted by the block layer; those of zfuse are counted by
+zfuse itself, because the block layer does not see the flags of its native appends.
 """
 import os
 import pathlib
@@ -17,7 +17,7 @@ import subprocess
 from bench import measure
 from bench.peers import STOP_WAIT_S, Peer, PeerError, Zfuse, lacks_command, lacks_filesystem, run
 
-XFS_ZONED = (6, 15)  # the first version of mkfs.xfs that knows of zones
+XFS_ZONED = (6, 15)  # the first version of mkfs.xfs that supports zones
 
 
 class OnDrive(Peer):
@@ -55,7 +55,7 @@ def queue_of(path):
 
 
 def count(paths):
-    """What reached these drives, but for flushes."""
+    """The commands and bytes that reached these drives, without flushes."""
     found = measure.Device()
     for path in paths:
         counted = measure.block_device(os.path.basename(path))
@@ -67,7 +67,7 @@ def count(paths):
 
 
 class RawDrive:
-    """A drive that is not mounted, as far as bench.measure and bench.jobs see a peer."""
+    """A drive that is not mounted. It has the part of a peer's interface that bench.measure and bench.jobs use."""
     pid = None
 
     def __init__(self, path):
@@ -103,7 +103,7 @@ class ZfuseNative(OnDrive, Zfuse):
         return Zfuse.device(self).flushes
 
     def raw_drive(self):
-        """The drive, empty; the file system is gone."""
+        """Unmounts the file system and resets the drive; returns the empty drive."""
         failure = self.unmount()
         if failure:
             raise PeerError(failure)
@@ -122,7 +122,7 @@ class ZfuseEmulated(ZfuseNative):
 
 
 class ZfuseLocked(ZfuseNative):
-    """One write at a time in each zone: to compare where many wait for one."""
+    """zfuse with one write at a time in each zone, for comparison where many writers share a zone."""
     name = "zfuse-locked"
     append = "locked"
     more_options = ("append=locked",)
@@ -177,7 +177,7 @@ class Xfs(OfKernel):
 
     @classmethod
     def program(cls, settings):
-        """The system's mkfs.xfs, or the one of scripts/fetch-xfsprogs; None if neither knows zones."""
+        """The system's mkfs.xfs, or that of scripts/fetch-xfsprogs; None if neither supports zones."""
         for path in ("mkfs.xfs", settings.root / "build/vm/xfsprogs/mkfs.xfs"):
             if not lacks_command(str(path)) and parse_version(run(path, "-V")) >= XFS_ZONED:
                 return path

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The suites `durable` and `zeroes`: writes that are durable when they are answered, and fallocate's write-zeroes.
 
-A database extends its log, or makes it in advance and overwrites it: which costs what is the question of `durable`.
+A database extends its log, or makes the log in advance and overwrites it. The suite `durable` measures both.
 """
 import dataclasses
 import subprocess
@@ -11,15 +11,15 @@ from bench.operation import MIB, RATE, SECONDS, Operation
 from bench.peers import PeerError, Unsupported, run
 
 FILE_MIB = 64
-BACKGROUND_GIB = 1       # so much is zeroed ...
-BACKGROUND_EVERY_MS = 100  # ... so often
+BACKGROUND_GIB = 1       # that much is zeroed ...
+BACKGROUND_EVERY_MS = 100  # ... that often
 TIMEOUT_S = 900
 # PostgreSQL's log can be compressed to some 55 % (decision 0027).
 CONTENT = ("--refill_buffers", "--buffer_compress_percentage=45")
 
 
 def dsync(verb, cache, depth, **more):
-    """PostgreSQL's question, as fio asks it: 4 KiB pieces of a file that is there (overwrite), or that grows."""
+    """The writes of PostgreSQL's log, done by fio: pieces of 4 KiB, which overwrite a file or extend it."""
     name = f"{verb} {cache}" + (f", depth {depth}" if depth > 1 else "")
     return Operation(name, "durable", RATE, (*CONTENT, "--rw=write", "--bs=4k", "--sync=dsync",
                                              f"--direct={int(cache == 'direct')}",
@@ -29,7 +29,7 @@ def dsync(verb, cache, depth, **more):
 
 
 def prepared(how, **more):
-    """The same overwrite, of a file that was prepared in this way."""
+    """The operation that overwrites, with direct I/O and depth 1, a file that was prepared in the way `how`."""
     return Operation(f"overwrite, {how} file", "durable", RATE, dsync("overwrite", "direct", 1).arguments,
                      is_durable=True, written=4096, **more)
 
@@ -112,7 +112,7 @@ def overwrite(jobs, peer, how, operation):
 # ---- write-zeroes ----
 
 def write_zeroes(jobs, peer, path, mib):
-    """(1, seconds) of one call, timed by the program that made it."""
+    """Makes one call. Returns (1, seconds): the program that makes the call also times it."""
     command = peer.zeroing(jobs.build / "bench/durable")
     done = subprocess.run([*map(str, command), "zero", path, str(mib)], check=False, text=True, timeout=TIMEOUT_S,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -143,12 +143,12 @@ def run_zeroes(jobs, peer):
 
 
 def has_time_and_room(jobs, peer, mib):
-    """To write as much as that."""
+    """Whether there is time and room to write so many MiB: only in the first round."""
     return jobs.round_number == 0 and peer.room_bytes() > (mib << 20) + (3 << 30)
 
 
 def run_foreground(jobs, peer):
-    """One after the other, alone and beside a loop that zeroes; who is first alternates."""
+    """Runs each job alone and beside a loop that zeroes. In every second pair the order is reversed."""
     write_zeroes(jobs, peer, peer.mnt / "background", jobs.sizes.zero_mib)
     run("dd", "if=/dev/zero", f"of={peer.mnt / 'foreground'}", "bs=1M", f"count={jobs.sizes.data_mib}", "conv=fsync",
         timeout=TIMEOUT_S)

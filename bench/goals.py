@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What zfuse is to reach beside its peers, and whether it did."""
+"""The goals of zfuse in comparison with its peers, and whether a run reached them."""
 import dataclasses
 
 from bench.databases import DATABASES
@@ -13,11 +13,15 @@ from bench.zoned import DBENCH, DURABLE, EXTEND_MANY, RAW
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """zfuse's speed at an operation on a medium is at least so many times the peer's at the same, or at another
-    (`beside`); the peer may be zfuse itself, and `us` another kind of it. Or the operation takes at most `seconds`, and
-    `least` is 1. Or the peer's `cost`, of those in a cell of report.py, is so many times zfuse's; or zfuse's is at `most`
-    so much for each operation, and `least` is 1. Or of a thousand operations all but the slowest take at most `more_ms`
-    longer than of the one `beside`, and `least` is 1."""
+    """A goal for an operation on a medium. One of:
+
+    - The speed of zfuse is at least `least` times that of the peer, at the same operation or at the operation `beside`.
+      The peer may be zfuse itself; `us` may be another kind of zfuse.
+    - seconds: the operation takes at most so long. `least` is 1.
+    - cost (a key of a cell in report.py): the cost of the peer is at least `least` times that of zfuse.
+    - cost and most: the cost of zfuse is at most `most` for each operation. `least` is 1.
+    - more_ms: the 99.9th percentile of the latency is at most so much longer than that of the operation `beside`.
+      `least` is 1."""
     medium: str
     operation: str
     peer: str
@@ -31,11 +35,11 @@ class Goal:
 
     @property
     def of_speed(self):
-        """At the same operation."""
+        """Whether the goal compares speeds at the same operation."""
         return not (self.beside or self.seconds or self.cost)
 
     def reached(self, summary):
-        """As many times; None: not measured."""
+        """The factor that was reached, to be compared with `least`; None: not measured."""
         if self.most is not None:
             cost = summary.get(self.operation, {}).get("zfuse", {}).get(self.cost)
             return self.most / cost if cost else None
@@ -65,7 +69,7 @@ COSTS = {"device_writes": "write commands", "device_write_bytes": "bytes written
 
 
 def tmpfs_goals():
-    """Where the device costs a copy, so that FUSE is what all wait for."""
+    """Goals on tmpfs, where the device only costs a copy in memory, so that FUSE limits the speed."""
     names = {"create file": 1.3, "stat file, cold": 1.1, "unlink file": 1.8, "create 4 KiB file": 1.4,
              "read 4 KiB file, cold": 1.2, "write 1 MiB": 1.3, "read 1 MiB": 1.0, "read 1 MiB, cold": 1.0}
     for verb in ("write", "read"):
@@ -79,7 +83,7 @@ def tmpfs_goals():
 
 
 def disk_goals():
-    """Of what waits for a disk."""
+    """Goals on a disk."""
     found = [Goal("disk", "write 1 MiB", "plain", 1.3), Goal("disk", "read 1 MiB", "plain", 1.0),
              Goal("disk", "read 1 MiB, cold", "ext4", 0.95), Goal("disk", "read 1 MiB, cold", "btrfs", 1.2),
              Goal("disk", "read 4 KiB direct", "btrfs", 1.0), Goal("disk", "read 4 KiB direct, depth 16", "btrfs", 1.0),
@@ -88,20 +92,20 @@ def disk_goals():
     return found + durable_goals() + shared_goals()
 
 
-# Of ext4's speed where it is not to be twice that.
+# The factor to ext4's speed, for the operations where the goal is not 2.
 OF_EXT4 = {"create + fsync, 16 clients": 1.0, "create + fsync, 1 client": 1.8, "overwrite direct, depth 32": 0.9,
            "overwrite buffered, depth 32": 0.9, "sqlite, WAL": 0.9, "sqlite, rollback": 1.0, "pgbench, TPC-B": 1.0,
            "pgbench, much WAL": 1.0}
 
 
 def durable_goals():
-    """Of what is durable when it is answered."""
+    """Goals for operations that are durable when they are answered."""
     raw = "overwrite, written file"
     found = [Goal("disk", o.name, peer, OF_EXT4.get(o.name, 2.0) if peer == "ext4" else 2.0)
              for o in (*GROWING, *PREPARED.values(), *CLIENTS, *DATABASES) for peer in ("ext4", "btrfs")
              if not o.needs_zeroes]
     found.append(Goal("disk", "create + fsync, 16 clients", "zfuse", 1.0, cost="device_writes", most=0.35))
-    # As many device writes as the raw file's, and what waits for the disk is most of it; one at a time.
+    # With one write at a time, zfuse needs as many device writes as the raw file, and most of the time is the disk's.
     found += [Goal("disk", o.name, "plain", 0.5, None if o.is_raw else raw)
               for o in (*GROWING, *PREPARED.values()) if "depth" not in o.name]
     found += [Goal("disk", o.name, "plain", 0.5) for o in GROWING if o.is_raw and "depth" in o.name]
@@ -114,7 +118,7 @@ def durable_goals():
 
 
 def shared_goals():
-    """Of writers who share the device with zeroing, or with a scrub."""
+    """Goals for writers that share the device with zeroing, or with a scrub."""
     found = [Goal("disk", "write-zeroes 10 GiB", "zfuse", 1.0, seconds=0.010)]
     found += [Goal("disk", beside.name, "zfuse", 0.97, alone.name) for alone, beside in FOREGROUND]
     found += [Goal("disk", beside.name, "zfuse", 0.95, alone.name) for alone, beside in PAIRS]
@@ -123,7 +127,7 @@ def shared_goals():
 
 
 def drive_goals():
-    """On the zoned drive of the virtual machine."""
+    """Goals on the zoned drive of the virtual machine."""
     found = [Goal("vm", o.name, "btrfs", 1.5) for o in DURABLE]
     found += [Goal("vm", o.name, peer, 1.0, cost=cost) for cost in COSTS for o in DURABLE
               for peer in ("btrfs", "xfs", "f2fs")]
@@ -140,7 +144,7 @@ assert all(name in OPERATIONS for goal in GOALS for name in (goal.operation, goa
 
 @dataclasses.dataclass(frozen=True)
 class Limit:
-    """Of what pages.py measures: at most so much."""
+    """The upper bound of a value that pages.py measures."""
     name: str
     words: str
     most: float
@@ -163,9 +167,9 @@ def page_table(found):
 
 
 def check(runs):
-    """[(goal, transport, ratio)] of every run that measured it; ratio None for what none did. Those of the virtual
-    machine count only where there is a run in it, the others only where there is another. They are for FUSE over
-    io_uring: a run over /dev/fuse counts where its medium has no other."""
+    """[(goal, transport, ratio)], one for each run that measured the goal; ratio None: no run measured it. Goals of the
+    virtual machine count only if a run was made in it; the other goals count only if a run was made outside. The goals
+    are for FUSE over io_uring: a run over /dev/fuse counts only if its medium has no run over io_uring."""
     over_uring = {run["medium"] for run in runs if run["transport"] == "io_uring"}
     runs = [run for run in runs if run["transport"] == "io_uring" or run["medium"] not in over_uring]
     in_vm = {run["medium"] == "vm" for run in runs}

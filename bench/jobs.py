@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The operations, in suites. A suite runs on a freshly made peer; each of its operations is measured in turn.
 
-After each operation everything is made durable, off the clock; so the device's counters and the processors' time hold
-what the operation left to be written later.
+After each operation everything is made durable. This time does not count, but the device's counters and the processors'
+time include it, and so the data that the operation left to be written later.
 """
 import dataclasses
 import json
@@ -22,16 +22,16 @@ def random_job(verb, cache, depth):
 
 
 DATA = [
-    # With its fsync: what counts is when the data is safe.
+    # The fsync counts: the operation ends when the data is durable.
     Operation("write 1 MiB", "data", MIB, ("--rw=write", "--bs=1M", "--end_fsync=1"), is_raw=True,
               written=1 << 20),
-    # The kernel's pages of the file are dropped before; what a daemon or the layer below keeps is not.
+    # The kernel's pages of the file are dropped first; the caches of a daemon and of the layers below are not.
     Operation("read 1 MiB", "data", MIB, ("--rw=read", "--bs=1M"), is_raw=True),
     Operation("read 1 MiB, cold", "data", MIB, ("--rw=read", "--bs=1M"), is_cold=True, is_raw=True),
     *(random_job(verb, cache, depth) for verb in ("write", "read") for cache in ("direct", "buffered")
       for depth in (1, 16)),
 ]
-# Each block of the file was overwritten before, in random order, so that neighbours in the file are none on the device.
+# Each block of the file was overwritten before, in random order: neighbours in the file are not adjacent on the device.
 SCATTERED = Operation("read scattered, cold", "data", MIB, ("--rw=read", "--bs=1M"), is_cold=True)
 FILES = [
     Operation("create file", "files", RATE, ("create", 0)),
@@ -44,7 +44,7 @@ FILES = [
 TREE = [
     Operation("untar", "tree", SECONDS),
     Operation("untar and sync", "tree", SECONDS),
-    # The index has another place's inode numbers and times, so every file is read.
+    # The inode numbers and times in the index are not those of this copy of the tree, so git reads every file.
     Operation("git status, first", "tree", SECONDS),
     Operation("git status, cold", "tree", SECONDS, is_cold=True),
     Operation("git status, warm", "tree", SECONDS),
@@ -61,20 +61,20 @@ SUITES = {"data": [*DATA, SCATTERED], "files": FILES, "tree": TREE, "mix": MIXES
           "traced": traced.OPERATIONS,
           "zoned": [*zoned.DURABLE, *zoned.RANDOM, *zoned.MANY, *zoned.CREATE, *SMALL_FILES, *SEQUENTIAL,
                    *zoned.DBENCH, zoned.RAW]}
-# What is durable, and who shares the device, costs something only where there is a disk.
+# Durable writes, and sharing the device, cost something only on a disk.
 DISK_SUITES = ("durable", "databases", "zeroes", "scrub")
-# Some of all others, and more, on the drive of the virtual machine.
+# On the drive of the virtual machine: some operations of all other suites, and more.
 VM_SUITES = ("zoned",)
 OPERATIONS = {o.name: o for suite in SUITES.values() for o in suite}
 
 
 @dataclasses.dataclass
 class Sizes:
-    """How much of everything."""
+    """The sizes, counts and durations of the jobs."""
     data_mib: int = 512    # of the file; sequential jobs write and read all of it
-    random_mib: int = 256  # a random job touches so much of it, each block once at most; the scattered file's size ...
-    random_s: float = 1.5  # ... or what it can in this time
-    files: int = 20000     # empty ones; of those with contents there are a quarter as many
+    random_mib: int = 256  # a random job touches at most this, each block at most once; the size of the scattered file
+    random_s: float = 1.5  # a random job ends after this time at the latest
+    files: int = 20000     # empty files; of files with contents there are a quarter as many
     mix_s: float = 3.0
     mix_files: int = 1000
     mix_threads: int = 4
@@ -93,13 +93,13 @@ class Sizes:
 QUICK = Sizes(data_mib=32, random_mib=8, random_s=0.3, files=500, mix_s=0.3, mix_files=50, durable_s=0.2, pgbench_s=1.0,
               pgbench_scale=1, zero_mib=8, zero_large_mib=32, zero_pairs=1, scrub_mib=32, scrub_s=0.3,
               scrub_pairs=1)
-# Long enough that it matters little that each job ends with a commit.
+# The durable jobs are so long that the commit at the end of each matters little.
 VM = Sizes(data_mib=128, files=2000, durable_s=4.0)
 
 
 class Jobs:
-    """Does suites to peers. `sink(operation, count, seconds, costs, pair)` takes each sample, `note(text)` a word on
-    them all."""
+    """Does suites to peers. `sink(operation, count, seconds, costs, pair)` takes each sample; `note(text)` takes a
+    remark on the whole run."""
 
     def __init__(self, build, sizes, tar, round_number, sink, note):
         self.build = build
@@ -117,15 +117,16 @@ class Jobs:
          "zoned": lambda p: zoned.run_zoned(self, p, SMALL_FILES, SEQUENTIAL)}[name](peer)
 
     def attempt(self, _peer, fn):
-        """What a peer, or this machine, cannot do is left out."""
+        """Calls fn(). If the peer or this machine cannot do it, notes that and goes on."""
         try:
             fn()
         except Unsupported as e:
             self.note(str(e))
 
     def measured(self, peer, operation, fn, pair=None):
-        """fn() does it and returns (count, seconds), maybe with its latencies ({"mean", "p99", "p999"} in microseconds);
-        or nothing, then it counts once and is timed here. `pair`: the number of one of several in a round."""
+        """fn() does the operation and returns (count, seconds), or (count, seconds, latencies), latencies being
+        {"mean", "p99", "p999"} in microseconds. If fn() returns nothing, the count is 1 and this function measures the
+        time. `pair`: the number of the pair, where a round has several."""
         if operation.is_cold:
             measure.drop_caches(3)
         meter = measure.Meter(peer)
@@ -166,7 +167,7 @@ class Jobs:
 
     def fio_job(self, peer, unit, *arguments):
         """(count, seconds, latencies)"""
-        # With the name of a directory in the current one, fio would take that for the file of all its jobs.
+        # If the job's name were that of a directory in the current folder, fio would use it as the file of all jobs.
         out = run("fio", "--name=zfuse-bench-job", f"--directory={peer.mnt}", "--thread", "--invalidate=1",
                   "--fallocate=none", "--randseed=1", "--output-format=json", *arguments, timeout=JOB_TIMEOUT_S)
         job = json.loads(out[out.index("{"):])["jobs"][0]
@@ -174,7 +175,7 @@ class Jobs:
         if job["error"] or not side["total_ios"]:
             raise PeerError(f"fio did nothing, error {job['error']}")
         count = side["io_bytes"] / (1 << 20) if unit == MIB else side["total_ios"]
-        # The runtime is in whole milliseconds; the rate is not.
+        # fio gives the runtime in whole milliseconds, so its rate is more exact.
         rate = side["bw_bytes"] / (1 << 20) if unit == MIB else side["iops"]
         percentiles = side["clat_ns"].get("percentile", {})
         latencies = {"mean": side["lat_ns"]["mean"] / 1000, "p99": percentiles.get("99.000000", 0) / 1000,
@@ -203,7 +204,7 @@ class Jobs:
                           self.program("mix", o.arguments[0], "run", *a, int(self.sizes.mix_s * 1000)))
 
     def program(self, name, *arguments):
-        """One of ours; it prints how many operations took how many seconds, and maybe their latencies."""
+        """Runs a program of bench/. It prints the number of operations, their seconds, and maybe their latencies."""
         words = run(self.build / "bench" / name, *arguments, timeout=JOB_TIMEOUT_S).split()
         latencies = [dict(zip(("mean", "p99", "p999"), map(float, words[2:])))] if len(words) > 2 else []
         return int(words[0]), float(words[1]), *latencies

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Counters, read before and after an operation. What cannot be counted for a peer is None, never 0."""
+"""Counters, read before and after an operation. A counter that a peer does not have is None, never 0."""
 import ctypes
 import dataclasses
 import fcntl
@@ -14,7 +14,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclasses.dataclass
 class Device:
-    """What reached the device. A write with FUA counts as a flush too: that is what it costs most disks."""
+    """The commands and bytes that reached the device. A FUA write also counts as a flush, because it costs one on most
+    disks."""
     reads: int = 0
     read_bytes: int = 0
     writes: int = 0
@@ -26,20 +27,20 @@ class Device:
 
 
 def block_device(name):
-    """Of a block device, from its line in sysfs (the kernel's Documentation/block/stat.rst); sectors are 512 bytes."""
+    """The counters of a block device, from its line in sysfs (the kernel's Documentation/block/stat.rst); sectors are
+    512 bytes."""
     f = [int(word) for word in pathlib.Path(f"/sys/block/{name}/stat").read_text().split()]
     return Device(reads=f[0], read_bytes=f[2] * 512, writes=f[4], write_bytes=f[6] * 512,
                   flushes=f[15] if len(f) > 15 else 0)
 
 
 def parse_smart_writes(log):
-    """Host write commands, in the bytes of an NVMe drive's SMART log."""
+    """The number of host write commands in an NVMe drive's SMART log."""
     return int.from_bytes(log[80:96], "little")
 
 
 def nvme_writes(path):
-    """The commands with which an NVMe drive was written, as it counts them itself: zone appends are among them, and
-    what programs sent past the block layer."""
+    """The number of write commands that an NVMe drive has counted, with zone appends and passthrough commands."""
     log = ctypes.create_string_buffer(512)
     get_log_page, smart, dwords = 0x02, 0x02, len(log) // 4
     command = bytearray(struct.pack("<BBHI8xQQII6III", get_log_page, 0, 0, 0xFFFFFFFF, 0, ctypes.addressof(log), 0,
@@ -53,15 +54,15 @@ def nvme_writes(path):
     return parse_smart_writes(log.raw)
 
 
-# A flush without data is counted by the kernel as a write of nothing, too.
+# The kernel counts a flush without data also as a write of no sectors.
 EMPTY_FLUSH = "nr_sector == 0"
-# FUA stands behind what is done, write or zone append; before it stands the flush that is to come first.
+# In rwbs an F behind the operation (W: write, A: zone append) means FUA. An F before it means a flush that comes first.
 FUA_WRITE = 'rwbs ~ "*[WA]F*"'
 
 
 class TracedRequests:
-    """Counts the requests to block devices that fulfil a condition, by a tracing instance of our own; 0 where the
-    kernel has no tracing."""
+    """Counts the requests to block devices that fulfil a condition, in a tracing instance of its own; 0 if the kernel
+    has no tracing."""
     PREFIX = "zfuse-bench-"
 
     def __init__(self, names, condition, directory):
@@ -104,7 +105,7 @@ class TracedRequests:
 
 
 def parse_process_cpu(stat):
-    """Seconds of user and system time in the text of /proc/PID/stat, whose second field may hold anything."""
+    """Seconds of user and system time in the text of /proc/PID/stat. Its second field may contain any characters."""
     fields = stat[stat.rindex(")") + 2:].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
@@ -116,7 +117,7 @@ def parse_machine_busy(stat):
 
 
 def parse_peak(status):
-    """The high water of resident memory, in bytes, in the text of /proc/PID/status."""
+    """The peak of resident memory, in bytes, in the text of /proc/PID/status."""
     for line in status.splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
@@ -124,18 +125,18 @@ def parse_peak(status):
 
 
 def drop_caches(what):
-    """1: pages; 2: entries and inodes; 3: both. Of the whole machine: what is dirty stays, so sync first."""
+    """Drops caches of the whole machine. 1: pages; 2: dentries and inodes; 3: both. Dirty pages stay, so sync first."""
     pathlib.Path("/proc/sys/vm/drop_caches").write_text(str(what))
 
 
 class Meter:
-    """Counts for one peer from its making to stop()."""
+    """Counts for one peer from the meter's creation to stop()."""
 
     def __init__(self, peer):
         self.peer = peer
         self.proc = pathlib.Path(f"/proc/{peer.pid}") if peer.pid else None
         if self.proc:
-            (self.proc / "clear_refs").write_text("5")  # the high water begins anew
+            (self.proc / "clear_refs").write_text("5")  # the peak of resident memory begins anew
         self.device = peer.device()
         self.machine_s, self.daemon_s = self._cpu()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an operation is: its name, and what is counted."""
+"""The type of an operation: its name, and what is counted."""
 import dataclasses
 
 RATE, MIB, SECONDS = "op/s", "MiB/s", "s"
@@ -12,13 +12,13 @@ class Operation:
     unit: str
     arguments: tuple = ()
     is_cold: bool = False  # all caches of the machine are dropped before
-    is_raw: bool = False   # asks nothing of a file system but a file that is there, so that `plain` does it too
+    is_raw: bool = False   # needs nothing but an existing file, so that `plain` does it too
     is_durable: bool = False  # each one is durable when it is answered
-    needs_scrub: bool = False  # beside it, or to be compared with that
+    needs_scrub: bool = False  # runs beside a scrub, or is compared with an operation that does
     needs_zeroes: bool = False  # fallocate's write-zeroes, which few file systems have
-    written: int = None  # bytes of a user's that each writes
+    written: int = None  # bytes of the user that each operation writes
 
     @property
     def per(self):
-        """What its costs are counted per."""
+        """The unit that costs are divided by."""
         return {RATE: "op", MIB: "MiB", SECONDS: "run"}[self.unit]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a page of `zfusectl replay` costs a browser: 100,000 events of a seeded run, in a headless Chromium without GPU.
 
-The page is opened, goes to its end and back, and plays 300 frames. Each round is a browser of its own; what counts is
+The page is opened, goes to its end and back, and plays 300 frames. Each round has a browser of its own; the result is
 the median.
 """
 import math
@@ -23,7 +23,7 @@ FRAMES = 300
 SPEED = 5000              # events a second: the fastest that the page offers
 MIB = 1 << 20
 
-# Notes when the first step was on the screen, which no program outside the page sees.
+# Notes when the first step was on the screen, because a program outside the page cannot see that.
 WATCH = """addEventListener("DOMContentLoaded", () => {
     const note = () => { globalThis.shownAt = performance.now(); };
     const look = () => requestAnimationFrame(document.getElementById("main")?.hidden === false ? note : look);
@@ -53,7 +53,7 @@ class PageError(Exception):
 
 
 def make_page(build, directory):
-    """Returns (page, its events)."""
+    """Makes the page of the first EVENTS events. Returns its path."""
     trace, page = directory / "trace", directory / "page.html"
     subprocess.run([build / "tests/crash/crash", "--ops", OPERATIONS, "--repeat", "3", "--trace", trace], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -70,7 +70,7 @@ def percentile(values, part):
 
 
 def play(page):
-    """{name of a limit: value} of one browser."""
+    """Plays the page in a new browser. Returns {name of a limit: value}."""
     with Browser(width=1300, height=900) as browser:
         browser.ask("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
         browser.open(page)

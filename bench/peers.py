@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The file systems that are compared. A peer is made fresh in a directory of the medium, used as a context manager:
+"""The file systems that are compared. A peer is made fresh in a directory of the medium. It is a context manager:
 
     with Zfuse(place, settings, SPARSE) as peer:
         ... peer.mnt, peer.sync(), peer.device(), peer.pid ...
 
-Daemons run in the foreground, as children that die with us. All are mounted without access times and
+Daemons run in the foreground, as children that end with this program. All peers are mounted without access times and
 with one copy of their metadata; images are files of the same size in the same directory.
 """
 import ctypes
@@ -30,26 +30,26 @@ class PeerError(Exception):
 
 
 class Unsupported(Exception):
-    """It cannot do that, and nobody said that it could."""
+    """The peer does not support the operation; this is no failure of the peer."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Image:
     size: int
-    # A durable write into a hole of the image costs the file system below it a commit of its own journal, which has
-    # nothing to do with the one that is measured.
+    # Without holes. For a durable write into a hole of the image, the file system below also commits its own journal;
+    # that cost is not the peer's.
     is_written: bool
 
 
 SPARSE = Image(12 << 30, False)
-# Room for what is zeroed or overwritten, and left to be reclaimed.
+# Large enough for the garbage that zeroing and overwriting leave until it is reclaimed.
 SPARSE_LARGE = Image(32 << 30, False)
 WRITTEN = Image(3 << 30, True)
 WRITTEN_SMALL = Image(1 << 30, True)
 
 
 def run(*args, timeout=STOP_WAIT_S, **kwargs):
-    """Runs a command; what it says on stderr is the error."""
+    """Runs a command. If it fails, its stderr is the text of the PeerError."""
     args = [str(a) for a in args]
     try:
         return subprocess.run(args, check=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
@@ -85,12 +85,12 @@ def lacks_loop_devices():
 
 
 def end_with_us():
-    """In a daemon before it starts: should we be killed, it is told to end."""
+    """Runs in the child before the daemon starts: the kernel sends the daemon SIGTERM when this program dies."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def is_mounted(path):
-    """Asks the kernel's table and not the file system, which may hang."""
+    """Looks in the kernel's table, because asking the file system may hang."""
     return any(line.split()[4] == str(path) for line in open("/proc/self/mountinfo", encoding="utf-8"))
 
 
@@ -98,7 +98,7 @@ class Peer:
     name = None
     is_kernel = False      # no daemon, no FUSE
     sync_is_durable = True
-    rounds_max = None      # of one that takes too long
+    rounds_max = None      # a slow peer takes part in so many rounds
 
     def __init__(self, place, settings, kind):
         self.place = place
@@ -116,18 +116,18 @@ class Peer:
 
     @classmethod
     def does(cls, operation):
-        """Whether it is asked to."""
+        """Whether this peer takes part in the operation."""
         return operation.suite not in ("zoned", "traced", "scrub")
 
     def zeroing(self, program):
-        """The command that calls fallocate's write-zeroes on this peer, where `program` does it for a kernel's."""
+        """The command that calls fallocate's write-zeroes on this peer. `program` makes the call."""
         return [program]
 
     def zeroing_env(self):
         return None
 
     def room_bytes(self):
-        """That the medium has left."""
+        """The free bytes of the medium."""
         return shutil.disk_usage(self.place).free
 
     def __enter__(self):
@@ -166,7 +166,7 @@ class Peer:
         raise PeerError(f"{self.name} did not mount: {said[-400:]}")
 
     def stop(self):
-        """Unmounts, ends the daemon, removes every file; goes on whatever fails, and tells the first failure."""
+        """Unmounts, ends the daemon, removes every file. Goes on after a failure; raises the first one at the end."""
         failure = self.unmount()
         if self.process:
             try:
@@ -176,7 +176,7 @@ class Peer:
                 self.process.kill()
                 self.process.wait()
         if is_mounted(self.mnt):
-            # It was told to end while it was mounting.
+            # The daemon was told to end while it was mounting.
             subprocess.run(["umount", "--lazy", self.mnt], check=False)
         shutil.rmtree(self.place, ignore_errors=True)
         if failure:
@@ -187,7 +187,7 @@ class Peer:
             if self.process:
                 self.process.terminate()
             return None
-        # Something may look at the mount for a moment.
+        # Other programs may keep the mount busy for a moment.
         for _ in range(20):
             if subprocess.run(["umount", self.mnt], check=False, stderr=subprocess.DEVNULL).returncode == 0:
                 return None
@@ -209,7 +209,7 @@ class Zfuse(Peer):
         return operation.suite != "zoned"
 
     def make(self):
-        """Returns what is to be mounted."""
+        """Makes the filesystem. Returns the path to mount."""
         self.mkfs("--image", f"size={self.kind.size},zone-size=64M", self.image)
         prepare(self.image, self.kind)
         return self.image
@@ -226,7 +226,7 @@ class Zfuse(Peer):
         self.wait_answers()
 
     def wait_answers(self):
-        """The control socket is the last thing that a mount sets up."""
+        """Waits until the daemon answers: a mount sets up the control socket last."""
         for _ in range(MOUNT_WAIT_S * 50):
             try:
                 return self.ctl("status")
@@ -238,12 +238,12 @@ class Zfuse(Peer):
         return run(self.settings.build / "tools/zfusectl/zfusectl", command, "--format", "json", self.mnt, timeout=600)
 
     def scrub(self, verb):
-        """`zfusectl scrub start` and so on: the state that it answers."""
+        """Runs `zfusectl scrub VERB`. Returns the state that it prints."""
         return json.loads(run(self.settings.build / "tools/zfusectl/zfusectl", "scrub", verb, "--format", "json",
                               self.mnt))
 
     def sync(self):
-        # syncfs(2) does not reach a daemon.
+        # syncfs(2) reaches the daemon only on a fuseblk mount, of Linux 6.18 or later.
         run(self.settings.build / "tools/zfusectl/zfusectl", "sync", self.mnt, timeout=600)
 
     def device(self):
@@ -254,7 +254,7 @@ class Zfuse(Peer):
 
 
     def zeroing_env(self):
-        """The kernel's FUSE refuses write-zeroes; our library asks for them in a way that it lets pass."""
+        """The kernel's FUSE refuses fallocate's write-zeroes. libzfuse-fallocate.so makes the call in another way."""
         found = sorted(self.settings.build.glob("**/libzfuse-fallocate.so"))
         if not found:
             raise Unsupported("this build has no libzfuse-fallocate.so, so zfuse was not asked for write-zeroes")
@@ -262,7 +262,7 @@ class Zfuse(Peer):
 
 
 class ZfuseFlush(Zfuse):
-    """The same, which makes a durable write by a write and a flush."""
+    """zfuse which makes a durable write by a write and a flush."""
     name = "zfuse-flush"
     more_options = ("durability=flush",)
 
@@ -279,7 +279,7 @@ class ZfuseFlush(Zfuse):
 
 
 class Passthrough(Peer):
-    """libfuse's own example: hands every request to the file system below. What it reaches is FUSE's limit."""
+    """libfuse's own example: it hands every request to the file system below. Its speed is the limit of FUSE."""
     name = "passthrough_hp"
 
     @classmethod
@@ -296,7 +296,7 @@ class Passthrough(Peer):
 
     @staticmethod
     def files_max():
-        """It keeps a descriptor open for every file that the kernel knows."""
+        """The most files that it can have: it keeps a descriptor open for every file that the kernel knows."""
         return resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 500
 
     def start(self):
@@ -311,8 +311,8 @@ class Passthrough(Peer):
 
 class Fuse2fs(Peer):
     name = "fuse2fs"
-    sync_is_durable = False  # what it has cached, it keeps until the unmount
-    rounds_max = 3           # it searches directories from their start: 20,000 files take it minutes
+    sync_is_durable = False  # fuse2fs keeps its cache until the unmount
+    rounds_max = 3           # fuse2fs searches directories from their start: 20,000 files take minutes
 
     @classmethod
     def lacks(cls, settings):
@@ -337,7 +337,7 @@ def make_sparse(path, kind):
 
 
 def prepare(path, kind):
-    """After mkfs, which may punch holes: writes zeroes into each."""
+    """Runs after mkfs, which may punch holes: writes zeroes into each hole."""
     if not kind.is_written:
         return
     zeroes = bytes(4 << 20)
@@ -359,7 +359,7 @@ def next_data(fd, at, size):
 
 
 class Loop(Peer):
-    """A file system of the kernel on a loop device, with direct I/O to the file, as zfuse's."""
+    """A file system of the kernel on a loop device. The loop device uses direct I/O to the file, as zfuse does."""
     is_kernel = True
     mkfs = ()
     options = "noatime"
@@ -379,7 +379,7 @@ class Loop(Peer):
         try:
             run("mount", "-t", self.name, "-o", self.options, self.loop, self.mnt)
         finally:
-            # The kernel detaches it with its last user, the mount, even if nobody is left to ask for it.
+            # The kernel detaches the loop device when the mount, its last user, ends: also if this program is killed.
             run("losetup", "--detach", self.loop)
 
     def device(self):
@@ -395,7 +395,7 @@ class Loop(Peer):
 
 class Ext4(Loop):
     name = "ext4"
-    # The inode tables are not written in the background, while we measure.
+    # noinit_itable: the kernel does not write inode tables in the background during a measurement.
     mkfs = ("mkfs.ext4", "-q", "-F", "-b", "4096")
     options = "noatime,noinit_itable"
 
@@ -406,7 +406,7 @@ class Btrfs(Loop):
 
 
 class Plain(Peer):
-    """A directory of the medium itself: what lies below all others."""
+    """A directory of the medium itself, on which all other peers are made."""
     name = "plain"
     is_kernel = True
 

@@ -2,9 +2,9 @@
 """The picture: for every operation, zfuse's speed as a multiple of each peer's.
 
 A mark to the right of the line of 1 means that zfuse is faster, one to the left that it is slower; the scale is
-logarithmic, so that twice as fast and half as fast are equally far. One panel for each medium of images, of its first
-run; one row for each operation, with a mark for each peer. A goal of goals.py is a bracket in its peer's colour: the
-mark shall not be to the left of it.
+logarithmic, so that twice as fast and half as fast are equally far from 1. There is one panel for each medium of
+images, which shows the first run on it, and one row for each operation, with a mark for each peer. A goal of goals.py
+is a bracket in the colour of its peer: the goal is met if the mark is not to the left of the bracket.
 """
 import html
 import math
@@ -34,7 +34,7 @@ MARK = 4.4               # half of a mark's width
 TITLE_HEIGHT = 150
 SUITE_HEIGHT = 26
 FOOT_HEIGHT = 34
-LOW, HIGH = 1 / 16, 32  # what the scale shows; marks beyond stand at its end, with their number
+LOW, HIGH = 1 / 16, 32  # the ends of the scale; a mark beyond an end is drawn there, with its number
 
 
 class Svg:
@@ -68,13 +68,13 @@ class Svg:
 
 
 def position(value):
-    """Of a ratio on the scale, 0 to 1."""
+    """The position of a ratio on the scale, 0 to 1."""
     value = min(max(value, LOW), HIGH)
     return math.log(value / LOW) / math.log(HIGH / LOW)
 
 
 def groups_of(summaries, peers):
-    """[(suite, [operation])], only those that some run compares with some peer."""
+    """[(suite, [operation])], only operations that some run compares with some peer."""
     found = []
     for suite in SUITE_TITLES:
         names = [name for name, operation in OPERATIONS.items() if operation.suite == suite
@@ -164,7 +164,7 @@ def draw_panel_head(svg, x, run):
 
 
 def own_speed(name, summary):
-    """What zfuse itself reaches."""
+    """The speed of zfuse itself, as text."""
     if "zfuse" not in summary.get(name, {}):
         return ""
     return f"{short(summary[name]['zfuse']['speed'])} {OPERATIONS[name].unit}"

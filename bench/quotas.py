@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Bounds on the time of the processors that control groups set: who has used up his part is stopped for the rest of
-the period, some tens of milliseconds, and whatever is measured then waits too.
+"""Bounds that control groups set on processor time. A group that has used up its part of a period is stopped for the
+rest of it, some tens of milliseconds, which distorts the measurement.
 """
 import pathlib
 
 
 def mounts(mountinfo):
-    """[(where, which part of the hierarchy is there, controllers)] of control groups; controllers None: version 2."""
+    """The mounts of control groups: [(mount point, group at its root, controllers)]; controllers None: version 2."""
     found = []
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
@@ -20,7 +20,7 @@ def mounts(mountinfo):
 
 
 def own_groups(mountinfo, cgroup):
-    """The directories of the groups that we are in and whose controller is that of processors, with where they end."""
+    """Yields (mount point, directory) of each group of this process that has the controller of processors."""
     paths = {}
     for line in cgroup.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -43,7 +43,7 @@ def read(path):
 
 
 def quota_of(directory):
-    """In processors; None: no bound."""
+    """The quota of a group, in processors; None: no bound."""
     words = read(directory / "cpu.max") or read(directory / "cpu.cfs_quota_us") + read(directory / "cpu.cfs_period_us")
     if len(words) != 2 or words[0] in ("max", "-1"):
         return None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """From samples to medians, and from medians to tables.
 
-A speed is operations, or MiB, per second, or how many seconds something took; whether more is better goes with its
-unit. A ratio is always zfuse's speed as a multiple of a peer's: above 1, zfuse is faster. It is the median of the
-ratios of the rounds, because the two ran close to each other only within a round.
+A speed is operations per second, MiB per second, or the seconds that an operation took; the unit tells whether more is
+better. A ratio is always the speed of zfuse as a multiple of a peer's: above 1, zfuse is faster. A ratio is the median
+of the ratios of the rounds, because zfuse and the peer ran close to each other only within a round.
 """
 import statistics
 import textwrap
@@ -36,7 +36,7 @@ def per_count(sample, *keys):
 
 
 def round_of(sample):
-    """What ran close to each other has the same: the round, or a pair in it."""
+    """The round of a sample, or the pair within it. Samples with the same value ran close to each other."""
     return f"{sample['round']}.{sample['pair']}" if "pair" in sample else sample["round"]
 
 
@@ -46,7 +46,7 @@ def latency(sample, which):
 
 
 def cell_of(operation, samples):
-    """What the samples of one operation on one peer come to."""
+    """The medians and other numbers of the samples of one operation on one peer."""
     return {
         "speed": median(speed(operation, s) for s in samples),
         "by_round": {round_of(s): speed(operation, s) for s in samples},
@@ -69,7 +69,8 @@ def cell_of(operation, samples):
 
 
 def summarize(run):
-    """{operation: {peer: cell}}, in the order of OPERATIONS and of the run's peers; nothing for what was not done."""
+    """{operation: {peer: cell}}, in the order of OPERATIONS and of the run's peers. An operation that a peer did not do
+    has no cell."""
     summary = {}
     for name, operation in OPERATIONS.items():
         for peer in run["peers"]:
@@ -89,7 +90,8 @@ def ratio(name, cells, peer):
 
 
 def against(name, other, summary, peer, us="zfuse"):
-    """zfuse's speed at one operation over a peer's, or its own, at another; of one unit."""
+    """The speed of zfuse at the operation `name` over the speed of a peer (or of zfuse itself) at the operation
+    `other`. Both operations have the same unit."""
     ours = summary.get(name, {}).get(us, {}).get("by_round", {})
     theirs = summary.get(other, {}).get(peer, {}).get("by_round", {})
     is_time = OPERATIONS[name].unit == SECONDS
@@ -97,13 +99,13 @@ def against(name, other, summary, peer, us="zfuse"):
 
 
 def cheaper(name, summary, peer, cost):
-    """How many times as much of a cost a peer has as zfuse has."""
+    """The cost of a peer as a multiple of the cost of zfuse."""
     ours, theirs = (summary.get(name, {}).get(p, {}).get(cost) for p in ("zfuse", peer))
     return theirs / ours if ours and theirs is not None else None
 
 
 def within(name, other, summary, more_us):
-    """How many times the 99.9th percentile of zfuse at one operation fits into that at another and so much more."""
+    """For zfuse: (99.9th percentile of the operation `other` + more_us) / (99.9th percentile of `name`)."""
     ours, others = (summary.get(o, {}).get("zfuse", {}).get("p999_us_by_round", {}) for o in (name, other))
     return median((others[n] + more_us) / ours[n] for n in ours if ours[n] and others.get(n) is not None)
 
@@ -113,8 +115,8 @@ def operations_of(run):
 
 
 def merge(runs):
-    """Runs on the same medium over the same transport, both with processors that poll or both without, become one: with more
-    rounds, unless they measured different operations."""
+    """Merges runs with the same medium, transport, options and sizes, if idle processors polled in all of them or in
+    none. The rounds of runs with common operations are added up."""
     merged = {}
     for run in runs:
         key = (run["medium"], run["transport"], run["options"], run["quick"], polls(run))
@@ -137,7 +139,7 @@ def merge(runs):
 # ---- numbers as text ----
 
 def short(value):
-    """About three digits: more would be noise."""
+    """The value with about three digits: more digits would be noise."""
     if value is None:
         return "–"
     if value >= 9999500:
@@ -152,7 +154,7 @@ def short(value):
 
 
 def short_speed(operation, value):
-    """Some take microseconds, where others take minutes."""
+    """A speed as text. Times below 9.5 ms get six digits, because times range from microseconds to minutes."""
     return f"{value:.6f}" if operation.unit == SECONDS and value < 0.0095 else short(value)
 
 
@@ -163,7 +165,7 @@ def short_ratio(value):
 
 
 def short_seconds(whole, part):
-    """A time, and in brackets the part of it that is known, in the unit that suits the whole."""
+    """A time, and in parentheses a part of it if that is known, both in the unit that suits the whole."""
     if whole is None:
         return "–"
     factor, unit = next(((f, u) for f, u in ((1, "s"), (1e3, "ms")) if whole * f >= 1), (1e6, "µs"))
@@ -172,7 +174,7 @@ def short_seconds(whole, part):
 
 
 def table(head, rows):
-    """A table in Markdown whose source can be read too: the first column to the left, the others to the right."""
+    """A table in Markdown with aligned source: the first column to the left, the others to the right."""
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     def line(row):
         return "| " + " | ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]) + " |"
@@ -181,7 +183,7 @@ def table(head, rows):
 
 
 def label(name):
-    """Operations per second need not say so in every line."""
+    """The operation with its unit. Operations per second get none, to keep lines short."""
     unit = OPERATIONS[name].unit
     return name if unit == RATE else f"{name}, {unit}"
 
@@ -209,7 +211,8 @@ def has(summary, peer, key):
 
 
 def device_table(run, summary):
-    """Writes, KiB written and flushes, of the peers whose device can be asked; not of what writes nothing."""
+    """Writes, KiB written and flushes, of the peers whose device has counters. Operations that write nothing are left
+    out."""
     peers = [p for p in run["peers"] if has(summary, p, "device_writes")]
     rows = []
     for name, cells in summary.items():
@@ -226,7 +229,7 @@ def device_table(run, summary):
 
 
 def cost_table(run, summary, cost):
-    """What `cost(operation, cell)` finds, of the operations and peers where it finds something."""
+    """A table of `cost(operation, cell)`. Operations for which it is None at all peers are left out."""
     rows = []
     peers = peers_in(run, summary)
     for name, cells in summary.items():
@@ -252,7 +255,7 @@ def latency_text(name, cell):
 
 
 def latency_table(run, summary):
-    """Mean and percentiles, of what measured them."""
+    """Mean and percentiles of the operations that measure latencies."""
     peers = [p for p in run["peers"] if has(summary, p, "latency_mean_us")]
     rows = []
     for name, cells in summary.items():
@@ -262,7 +265,7 @@ def latency_table(run, summary):
 
 
 def cpu_table(run, summary):
-    """Time of the processors: of the whole machine, and in brackets of the daemon."""
+    """Processor time: of the whole machine, and in parentheses of the daemon."""
     rows, peers = [], peers_in(run, summary)
     for name, cells in summary.items():
         if all(cell["machine_cpu_s"] is None for cell in cells.values()):
@@ -273,7 +276,7 @@ def cpu_table(run, summary):
 
 
 def memory_table(run, summary):
-    """The most that a daemon had resident, by suite: the largest of the medians of its operations."""
+    """The peak of a daemon's resident memory, by suite: the largest of the medians of its operations."""
     peers = [p for p in run["peers"] if has(summary, p, "daemon_peak_bytes")]
     peaks = {}
     for name, cells in summary.items():
@@ -297,11 +300,11 @@ def title(run):
 
 
 def polls(run):
-    return run.get("polling", False)  # the oldest reports do not tell
+    return run.get("polling", False)  # the oldest reports do not have this
 
 
 def circumstances(run):
-    """How it was measured, in lines."""
+    """The conditions of a run, in lines."""
     m = run["machine"]
     rounds = f"{run['rounds']} round{'s' if run['rounds'] != 1 else ''}"
     lines = [f"Medians of {rounds}{' of a quick run, which says little' if run['quick'] else ''}; {m['date']}; "
@@ -316,7 +319,7 @@ def circumstances(run):
 
 
 def sections(run):
-    """[(heading, explanation, table)], of what is measured on disk only after all the others."""
+    """[(heading, explanation, table)]. The suites that are only measured on disk come after the others."""
     summary = summarize(run)
     if run["medium"] == "vm":
         return sections_on_drive(run, summary)
@@ -331,7 +334,8 @@ def sections(run):
 
 
 def sections_on_drive(run, summary):
-    """Processors and memory are left out: in an emulated machine they say nothing."""
+    """The sections of a run on the zoned drive, without processor time and memory, which mean nothing in an emulated
+    machine."""
     changed = {name: cells for name, cells in summary.items() if any(c["device_writes"] for c in cells.values())}
     found = [
         ("Speed", SPEED, speed_table(run, summary)),
@@ -387,7 +391,7 @@ def text(runs):
 
 
 def as_json(runs):
-    """The samples, and what they come to."""
+    """The samples with their medians, as an object for JSON."""
     return {"version": 2, "runs": [{**run, "medians": {
         name: {"unit": OPERATIONS[name].unit, "per": OPERATIONS[name].per,
                "peers": {peer: {**cell, "zfuse_ratio": ratio(name, cells, peer)} for peer, cell in cells.items()}}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The rounds. In each, every suite is done to every peer in turn, each time freshly made; who begins rotates, so that
-no peer always has the warm, or the tired, machine. Whatever ends it, nothing is left behind: mounts are in a mount
-namespace of our own, daemons are told when we die, loop devices go with their mounts; files of a run that was killed
-are removed by the next.
+"""The rounds. In each round every suite is done to every peer in turn; the peer is freshly made each time. Each round
+begins with another peer, so that no peer always gets the machine in the same state. However the program ends, it leaves
+nothing behind: mounts are in a mount namespace of its own, the kernel tells daemons when the program dies, loop devices
+end with their mounts, and the next run removes the files of a run that was killed.
 """
 import datetime
 import fcntl
@@ -29,7 +29,7 @@ def say(text):
 
 
 def in_own_namespace():
-    """Starts over in a mount namespace of its own: its mounts end with its last process."""
+    """Starts this program again in a mount namespace of its own: the mounts end with the last process in it."""
     if os.environ.get("ZFUSE_BENCH_NAMESPACE") == "1":
         return
     os.environ["ZFUSE_BENCH_NAMESPACE"] = "1"
@@ -37,7 +37,7 @@ def in_own_namespace():
 
 
 def end_cleanly():
-    """A signal unwinds like an exception, so that everything is taken down."""
+    """Makes a signal raise SystemExit, so that everything is taken down."""
     def stop(number, _frame):
         for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(s, signal.SIG_IGN)
@@ -47,7 +47,7 @@ def end_cleanly():
 
 
 def use_uring():
-    """FUSE over io_uring is off by default in many kernels; returns what to put back, or None."""
+    """Turns FUSE over io_uring on, which many kernels have off by default. Returns the value to restore, or None."""
     if not URING.exists():
         subprocess.run(["modprobe", "-q", "fuse"], check=False)
     if not URING.exists():
@@ -77,7 +77,7 @@ def rotated(items, by):
 
 
 class Place:
-    """A directory of ours in `base`, locked while we live."""
+    """A new directory in `base`, which stays locked while this program runs."""
 
     def __init__(self, base):
         self.base = pathlib.Path(base)
@@ -127,8 +127,8 @@ def takes_part(peer, suite, round_number):
 
 
 class Run:
-    """All rounds on one medium: tmpfs, disk, or vm, the drives of the virtual machine that this runs in. `settings`:
-    see scripts/bench; `tar`: the Tree, if there is a suite that needs it."""
+    """All rounds on one medium: tmpfs, disk, or vm (the drives of the virtual machine in which this program runs).
+    `settings`: see scripts/bench; `tar`: the Tree, or None if no suite needs it."""
 
     def __init__(self, settings, medium, directory, sizes, tar):
         self.settings = settings
@@ -140,7 +140,7 @@ class Run:
         self.result = {"medium": medium, "filesystem": filesystem_type(directory), "transport": settings.transport,
                        "options": settings.options, "rounds": settings.rounds, "quick": settings.quick,
                        "polling": settings.polling,
-                       # The load is that of what else ran: a busy machine's figures are as busy.
+                       # The load before the run, caused by other programs: it tells how far the numbers can be trusted.
                        "machine": {**machine(), "load": settings.load}, "left_out": {}, "notes": list(settings.notes),
                        "failures": [], "samples": []}
 
@@ -208,5 +208,5 @@ class Run:
 
 def filesystem_type(directory):
     name = peers.run("stat", "-f", "-c", "%T", directory).strip()
-    # The three have one magic number.
+    # ext2, ext3 and ext4 have the same magic number.
     return "ext4" if name == "ext2/ext3" else name

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The suite `scrub`: what a scrub at its default rate costs those who write meanwhile.
+"""The suite `scrub`: what a scrub at its default rate costs the programs that write meanwhile.
 
-Each job runs alone and beside a scrub of the data that lies there, in pairs; who is first alternates.
+Each job runs alone and beside a scrub of existing data, in pairs. In every second pair the order is reversed.
 """
 import dataclasses
 import threading
@@ -15,7 +15,7 @@ LOOK_S = 0.5
 
 
 def writes(name, unit, *arguments):
-    """(alone, beside) of a job of fio."""
+    """(the job without a scrub, the job beside one)"""
     return tuple(Operation(f"{name} {how}", "scrub", unit, arguments, needs_scrub=True)
                  for how in ("without a scrub", "beside a scrub"))
 
@@ -32,7 +32,7 @@ def run_scrub(jobs, peer):
     fill(peer, "scrubbed", jobs.sizes.scrub_mib)
     fill(peer, "foreground", jobs.sizes.data_mib)
     for alone, beside in PAIRS:
-        # The first run after a pause is quicker than those that follow each other.
+        # The first run after a pause is quicker than the runs after it, so it does not count.
         do(jobs, peer, alone, "first")
         peer.sync()
         for pair in range(jobs.sizes.scrub_pairs):
@@ -70,7 +70,7 @@ def create(jobs, peer, operation, pair):
 
 
 class Scrubbing:
-    """A scrub is running, from the beginning of a `with` block to its end: one that has finished is started again."""
+    """Keeps a scrub running from the beginning of a `with` block to its end: starts a new one when it has finished."""
 
     def __init__(self, peer):
         self.peer = peer

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The suite `traced`: what a trace costs the operations that it tells of. Each is measured without and with it."""
+"""The suite `traced`: what a running trace costs. Each operation is measured without and with a trace."""
 import json
 
 from bench.operation import RATE, Operation
@@ -20,7 +20,7 @@ OPERATIONS = [operation for both in TRACED for operation in both]
 
 
 def run_traced(jobs, peer):
-    """Who is first alternates."""
+    """Measures in pairs. In every second round the order of a pair is reversed."""
     run("dd", "if=/dev/zero", f"of={peer.mnt / 'data'}", "bs=1M", f"count={jobs.sizes.random_mib}", "conv=fsync")
     for number in range(PAIRS):
         for without, traced in TRACED:
@@ -37,7 +37,8 @@ def measure(jobs, peer, operation, number):
 
 
 def measure_traced(jobs, peer, operation, number):
-    """Beside the image. What the trace drops was not paid for."""
+    """Measures with a trace, in a file beside the image. If the trace dropped events, it cost less than a whole trace,
+    so that is an error."""
     trace = peer.place / "run.trace"
     zfusectl = jobs.build / "tools/zfusectl/zfusectl"
     run(zfusectl, "trace", "start", peer.mnt, trace)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A tree of real files that needs no network: this project's sources four times, then /usr/include and /usr/share/doc
-in the order of their names, up to a bound; all of it committed to a git repository in the tree; packed as a tar.
+"""A tree of real files that needs no network: this project's sources four times, then /usr/include and /usr/share/doc,
+up to a bound. Entries are copied in the order of their names. Everything is committed to a git repository in the tree,
+and the tree is packed as a tar.
 """
 import os
 import pathlib
@@ -8,7 +9,7 @@ import shutil
 
 from bench.peers import run
 
-# passthrough_hp, which keeps a descriptor for each, can have 20,000 of them on most machines.
+# passthrough_hp keeps a descriptor for each entry, and may have 20,000 descriptors on most machines.
 ENTRIES_MAX = 16000
 BYTES_MAX = 160 << 20
 COPIES = 4
@@ -19,11 +20,11 @@ GIT_ENV = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/
 
 
 class Full(Exception):
-    """As large as it may become."""
+    """The tree has reached its bound."""
 
 
 def take(left, size):
-    """One more entry of so many bytes."""
+    """Counts one more entry of so many bytes; raises Full if there is no room for it."""
     if left["entries"] < 1 or left["bytes"] < size:
         raise Full
     left["entries"] -= 1
@@ -31,7 +32,8 @@ def take(left, size):
 
 
 def copy_into(source, target, left):
-    """Copies a directory, links as links; nothing but files and links. `left` counts entries and bytes down."""
+    """Copies a directory with its directories, files and links (links as links); leaves others out. `left` counts
+    entries and bytes down."""
     take(left, 0)
     target.mkdir(parents=True)
     for entry in sorted(os.scandir(source), key=lambda e: e.name):
@@ -52,7 +54,7 @@ def sources(project, quick):
 
 
 class Tree:
-    """The tar `path`; it has `entries` files, directories and links, and `size` bytes."""
+    """The tar `path`. It contains `entries` files, directories and links; the tar has `size` bytes."""
 
     def __init__(self, place, project, quick):
         tree = place / "tree"

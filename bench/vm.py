@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The run in a virtual machine that has a zoned drive: outside, measure() starts scripts/vm; inside, this file is the
-program that does the rounds. What they found comes back as JSON.
+"""The run in a virtual machine that has a zoned drive. Outside the machine, measure() starts scripts/vm. Inside, this
+file is the program that does the rounds. The results come back as JSON.
 """
 import json
 import os
@@ -15,14 +15,15 @@ from bench.peers import PeerError
 from bench.run import Run, say
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# A zoned drive of 3 GiB; one for XFS, which wants 300 MiB; one that has room for the metadata of f2fs alone.
+# A zoned drive of 3 GiB; a plain drive for XFS, which needs 300 MiB; a plain drive that only holds f2fs's metadata.
 DEVICES = ("zns,zones=48,size=64", "plain,zones=64,size=8", "plain,zones=16,size=8")
 MEMORY_MIB = 3072
-ROUND_LIMIT_S = {False: 1200, True: 900}  # ends what hangs; of a quick one
+ROUND_LIMIT_S = {False: 1200, True: 900}  # a run that hangs is ended; True: of a quick run
 
 
 def run_outside(command, environment=None):
-    """Its exit status. When this program is told to end it is too, and takes down what it has made."""
+    """Runs a command. Returns its exit status. If this program is told to end, it ends the command with SIGTERM, and
+    the command takes down what it has made."""
     with subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=sys.stderr,
                           env=environment) as process:
         try:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Write amplification of uniform overwrites, from half full to nearly full, against theory.
 
-Theory, for many zones of many blocks: greedy cleaning takes the zone with the least live bytes, which has the part v of
-them, where u = (v - 1) / ln v of all zones is live, and each write costs 1 / (1 - v): Menon, "A performance comparison
-of RAID-5 and log-structured arrays", 1995; Bux and Iliadis, "Performance of greedy garbage collection in flash-based
-solid-state drives", 2010; Desnoyers, "Analytic modeling of SSD write performance", 2012. A victim that is as full as
-all zones are on average costs 1 / (1 - u).
+Theory, for many zones of many blocks: greedy cleaning chooses the zone with the fewest live bytes as its victim. If the
+part u of all zones is live, then the live part v of the victim satisfies u = (v - 1) / ln v, and each write costs
+1 / (1 - v): Menon, "A performance comparison of RAID-5 and log-structured arrays", 1995; Bux and Iliadis, "Performance
+of greedy garbage collection in flash-based solid-state drives", 2010; Desnoyers, "Analytic modeling of SSD write
+performance", 2012. If the victim is as full as the average zone, each write costs 1 / (1 - u).
 """
 import math
 
@@ -18,11 +18,11 @@ LEVELS = (50, 60, 70, 80, 85, 90, 95)
 PLAN = ["--size", "512M", "--zone", "8M", "--cache", "64M", "--dirty", "4M", "--commit-bytes", "20M",
         "--load", "uniform", "--turnovers", "6", "--seed", "1", "--format", "json"]
 WIDTH, HEIGHT, LEFT = 620, 380, 40
-TOP = 15  # of the scale
+TOP = 15  # the upper end of the scale
 
 
 def measure(programs):
-    """A point for each level: what was live of the zones with data, what was written."""
+    """A point for each level: the live part of the zones with data, and the bytes written for each byte of the user."""
     points = []
     for level in LEVELS:
         run = as_run(programs.run("bench/age/age", "--full", level, *PLAN))
@@ -35,7 +35,7 @@ def measure(programs):
 
 
 def victim(live):
-    """What is live of the emptiest zone, by bisection: (v - 1) / ln v grows with v."""
+    """The live part v of the emptiest zone, by bisection: (v - 1) / ln v grows with v."""
     low, high = 0.0, 1.0
     for _ in range(60):
         v = (low + high) / 2

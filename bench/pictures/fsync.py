@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long fsync takes, of each peer: which part of them took longer than so long."""
+"""The latency of fsync, for each peer: a curve of the part of all calls that took longer than a given time."""
 import types
 
 from bench import peers
@@ -41,7 +41,7 @@ def one_round(programs, place, settings, name, histogram):
 
 
 def slower(histogram):
-    """[(ms, the part that took longer)], from all of them to none."""
+    """[(ms, the part of the calls that took so long or longer)], by ms."""
     left = total = sum(histogram.values())
     points = []
     for text in sorted(histogram, key=float):
@@ -98,7 +98,7 @@ def draw(found):
 
 
 def int_floor(value):
-    """The power of ten at or below."""
+    """The exponent of the largest power of ten that is not above the value."""
     n = 0
     while 10.0 ** n > value:
         n -= 1

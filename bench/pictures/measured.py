@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The pictures that are measured: their numbers are others each time, or take minutes to count."""
+"""The pictures that are measured: their numbers are different each time, or take minutes to count."""
 import json
 import pathlib
 import tempfile
@@ -11,7 +11,8 @@ PICTURES = {"amplification": amplification, "burst": burst, "fsync": fsync}
 
 
 def make(name, build, source=None, keep=None):
-    """The SVG, of what is measured now or of what was kept in the folder `source`."""
+    """The SVG, from a new measurement or from the numbers in the folder `source`. `keep`: the folder that gets new
+    numbers."""
     picture = PICTURES[name]
     if source:
         return picture.draw(json.loads((source / f"{name}.json").read_text()))

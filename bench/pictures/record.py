@@ -4,11 +4,11 @@ from bench.picture import INK, MUTED
 from bench.pictures.sheet import BLUE, GREEN, GREY, HEAD, MARGIN, ORANGE, PINK, RED, SKY, YELLOW, begin, box
 
 WIDTH = 960
-ROW, SIDE = 64, 7.0  # bytes in a row; pixels of one
+ROW, SIDE = 64, 7.0  # bytes in a row; the width of a byte in pixels
 BLOCK = 4096
-SHORT_ROWS = 3       # of the zeroes at the end so many rows are drawn
+SHORT_ROWS = 3       # rows that are drawn of the zeroes at the end
 
-# What is drawn as one piece: what its fields belong to, its name, its colour, the fields whose values are told.
+# The pieces that are drawn. Struct of the fields: (name, colour, fields whose values are shown).
 PIECES = {
     "zf_disk_log_header": ("header", BLUE, ("sequence", "generation", "zone_resets", "body_count")),
     "zf_disk_log_body": ("body", ORANGE, ("type", "number", "data_count")),
@@ -34,7 +34,7 @@ def pieces_of(dump):
 
 
 def draw_bytes(svg, x, y, offset, size, colour):
-    """A piece as rows of bytes."""
+    """Draws a piece as rows of bytes."""
     end = offset + size
     while offset < end:
         row, column = divmod(offset, ROW)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The pictures whose histories follow from a seed: the same programs make the same ones, which a test looks after."""
+"""The pictures that follow from a seed: the same programs make the same pictures, and a test compares them."""
 import json
 import pathlib
 import shutil
@@ -16,7 +16,7 @@ class Failed(Exception):
 
 
 class Programs:
-    """Of a build; and a folder for images."""
+    """Runs the programs of a build; `folder` is for images."""
 
     def __init__(self, build, folder):
         self.build, self.folder = build, folder

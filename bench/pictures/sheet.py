@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""What the pictures have in common: a head, a legend, boxes, notes."""
+"""Parts that all pictures use: a head, a legend, boxes, notes."""
 from bench.picture import INK, MUTED, Svg
 
 MARGIN = 28
 HEAD = 74
-# Light ones of the palette of Okabe and Ito, with their full tones: who is blind to some colours tells them apart.
+# (light tone, full tone) of colours from the palette of Okabe and Ito, which colour-blind people can tell apart.
 BLUE, ORANGE, GREEN, YELLOW, PINK, SKY, RED, GREY = (
     ("#80b8d8", "#0072b2"), ("#f4cf80", "#b87d00"), ("#80ceb9", "#009e73"), ("#f8f1a1", "#a39a10"),
     ("#e5bcd3", "#b0568a"), ("#c3e4f8", "#56b4e9"), ("#eaae80", "#d55e00"), ("#e3e7ec", "#8a95a1"))
 
 
 def kib(count):
-    """Bytes, for people."""
+    """A number of bytes as text, in the unit that suits it."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= size:
             return f"{count / size:.3g} {unit}"
@@ -36,7 +36,7 @@ def box(svg, x, y, width, height, colour, lines=(), size=10.5, bold=False, dashe
 
 
 def legend(svg, x, y, entries):
-    """[(words, colour)], side by side. Returns where it ends."""
+    """Draws entries, [(words, colour)], side by side. Returns the x at which the legend ends."""
     for words, colour in entries:
         svg.rect(float(x), float(y - 10), 12.0, 12.0, colour[0], stroke=colour[1])
         svg.text(float(x + 18), float(y), words, 12)

@@ -13,7 +13,7 @@ def address(node):
 
 
 def leaves_of(tree):
-    """In the order of their keys: as the root has them."""
+    """The leaves in the order of their keys, which is the order of the root's children."""
     found = {address(node): node for node in tree["nodes"]}
     return [found[child["address"][0]] for child in tree["nodes"][0]["children"]]
 
@@ -35,7 +35,7 @@ def draw_root(svg, place, node, when, colour, bold):
 
 
 def draw_zone(svg, y, before, after, zone_size):
-    """Blocks of the zone from its start on, as far as the newest node."""
+    """Draws the blocks of the zone, from its start to the newest node."""
     old = {address(n) for n in before["nodes"]}
     new = {address(n) for n in after["nodes"]} - old
     gone = old - {address(n) for n in after["nodes"]}

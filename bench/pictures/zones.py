@@ -14,12 +14,13 @@ ROLES = {"super": ("superblocks", PINK), "meta": ("metadata", GREEN), "log": ("l
 # ---- the map ----
 
 def draw_zone(svg, x, y, number, zone, size):
-    """Live bytes in the full tone at the bottom, garbage in the light one above; what can still be written is white."""
+    """Draws live bytes in the full tone at the bottom, garbage in the light tone above; the part that can still be
+    written is white."""
     role, pointer, live = zone
     colour = ROLES.get(role, ("", GREY))[1]
     written, live = pointer / size * CELL, live / size * CELL
     if role == "super":
-        live = 0  # records are not counted as live
+        live = 0  # superblock records do not count as live
     svg.rect(float(x), float(y), float(CELL), float(CELL), "#ffffff", stroke=colour[1], stroke_width=1.2)
     if written > 0:
         svg.rect(float(x), float(y + CELL - written), float(CELL), float(written), colour[0], fill_opacity=0.55)
@@ -54,11 +55,11 @@ def draw_map(found):
 
 WIDTH, HEIGHT = 760, 260
 LEFT = 62
-AFTER = 8  # looks that are shown before the zone is opened, and after it is reset
+AFTER = 8  # samples that are shown before the zone is opened, and after it is reset
 
 
 def lives(samples):
-    """[(zone, first, last)] of zones of data that were opened and came back empty, by samples."""
+    """[(zone, first, last)] of the zones of data that were opened and later reset; first and last are samples."""
     found = []
     for zone in range(len(samples[0]["zones"])):
         opened = None
@@ -73,7 +74,7 @@ def lives(samples):
 
 
 def choose(samples):
-    """The median by length of those that were filled: a zone like others."""
+    """Of the zones that were filled, the one whose life has the median length: a typical zone."""
     full = [life for life in lives(samples)
             if max(s["zones"][life[0]][1] for s in samples[life[1]:life[2]]) == samples[0]["zone_bytes"]]
     return sorted(full, key=lambda life: (life[2] - life[1], life))[len(full) // 2]
@@ -85,7 +86,7 @@ def area(svg, points, base, colour, opacity):
 
 
 def mark(svg, x, top, bottom, words, row, anchor="end"):
-    """A moment, and what happens then."""
+    """Draws a line at a moment, with words on what happens then."""
     svg.line(float(x), float(top - 4 - 15 * row), float(x), float(bottom), INK, 1.0, stroke_dasharray="3 3")
     svg.text(float(x + (4 if anchor == "start" else -4)), float(top - 6 - 15 * row), words, 11.5, INK, anchor)
 

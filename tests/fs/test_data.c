@@ -689,10 +689,71 @@ static void a_tail_that_is_zero_is_not_read_again(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* Appends records, each of which begins in the block where the record before it ends. */
+static void append_records(struct data_rig *rig, uint64_t ino, uint64_t from, uint64_t to)
+{
+	const size_t len = 1000;
+
+	for (uint64_t at = from; at < to; at += len) {
+		data_rig_fill(1, at, buf, len);
+		assert_int_equal(zf_fs_write(rig->fs, &hurried, ino, at, buf, len, 0),
+				 (ssize_t)len);
+		assert_int_equal(zf_fs_fsync(rig->fs, &rig->ctx, ino, true), 0);
+	}
+}
+
+/* The block that a record was written to in part is not read for the next record (recent.h). */
+static void a_log_is_written_without_reads(void **state)
+{
+	const struct data_rig_options options = {.seed = 41};
+	struct data_rig rig;
+	uint64_t ino, before;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, 5000);
+	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, true), 0);
+	before = reads(&rig);
+	append_records(&rig, ino, 5000, 60000);
+	/* The file is longer now: records are written over older ones. */
+	append_records(&rig, ino, 5000, 40000);
+	assert_int_equal(reads(&rig), before);
+	data_rig_expect(&rig, ino, 1, 0, 60000);
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 1, 0, 60000);
+	data_rig_deinit(&rig);
+}
+
+/*
+ * A file with a block written in part goes, its zone is reset, and blocks that are written whole
+ * come to its addresses. Reads of single blocks give the new bytes.
+ */
+static void copies_of_old_blocks_are_not_read(void **state)
+{
+	const struct data_rig_options options = {.seed = 42, .zone_count = 16};
+	struct data_rig rig;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	for (unsigned int turn = 0; turn < 100; turn++) {
+		uint64_t ino = data_rig_make(&rig, "file");
+
+		data_rig_write_pattern(&rig, ino, turn, 0, (150 + turn) * BLOCK + 1);
+		data_rig_sync(&rig);
+		for (unsigned int i = 0; i <= 150 + turn; i++)
+			data_rig_expect(&rig, ino, turn, i * BLOCK, 1);
+		data_rig_unlink(&rig, "file", ino);
+	}
+	data_rig_deinit(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tail_that_is_zero_is_not_read_again),
+		cmocka_unit_test(a_log_is_written_without_reads),
+		cmocka_unit_test(copies_of_old_blocks_are_not_read),
 		cmocka_unit_test(small_files_live_in_their_item),
 		cmocka_unit_test(a_small_file_shrinks_and_grows),
 		cmocka_unit_test(a_rewrite_waits_for_the_block_in_flight),

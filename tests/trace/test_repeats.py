@@ -16,7 +16,7 @@ from replay import Trace  # noqa: E402 (the path comes first)
 
 CRASH, ZFUSECTL, EVENTS = sys.argv[1:4]
 OPS = "400"
-SEEDS = ("1", "3", "13", "20", "31", "47", "95")
+SEEDS = ("1", "3", "13", "20", "31", "95", "116")
 
 
 class Repeats(unittest.TestCase):

@@ -240,7 +240,7 @@ void zf_block_make_dirty_locked(struct zf_data *data, struct zf_block *block, ui
 	struct zf_block *flight = find(&data->flight, block->index);
 
 	block->state = ZF_BLOCK_DIRTY;
-	block->lent = false;
+	block->partial = block->lent = false;
 	block->address = 0;
 	block->blocked = flight != NULL;
 	block->landed_end = flight ? flight->landed_end : bytes_within(size, block->index);

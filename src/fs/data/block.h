@@ -49,6 +49,7 @@ struct zf_block {
 	uint32_t landed_end, landed_end_next;
 	enum zf_block_state state;
 	bool blocked; /* a version in flight has to land first */
+	bool partial; /* its last write did not cover it; it is kept when it has landed (recent.h) */
 	bool lent;    /* it has reserved the block that a ZERO extent keeps here: zf_alloc_lend() */
 };
 

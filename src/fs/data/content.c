@@ -10,6 +10,7 @@
 #include "alloc/zone.h"
 #include "fs/core/inode.h"
 #include "fs/data/block.h"
+#include "fs/data/recent.h"
 #include "fs/map/summary.h"
 #include "log/carry.h"
 
@@ -199,6 +200,46 @@ static int look_up_stored(struct zf_content *content)
 	return r;
 }
 
+/* Ends the holds that look_up_stored() has taken. */
+static void let_go(struct zf_content *content)
+{
+	struct zf_alloc *alloc = content->reader.inode->fs->alloc;
+	unsigned int at = 0;
+	struct run run;
+
+	while (next_run(content, &at, &run))
+		zf_alloc_read_end(alloc, content->source[run.first]);
+	end_hold(content);
+}
+
+/*
+ * Copies a single block that was written lately, so that it need not be read. A longer range has
+ * blocks that were written whole, and reads the device for them anyway.
+ */
+static void take_recent(struct zf_content *content)
+{
+	struct zf_recent *recent = content->reader.inode->fs->flush.recent;
+	uint64_t offset = block_offset(content, 0);
+
+	if (content->count > 1 || content->source[0] <= FROM_DONE || content->in_place[0] ||
+	    !zf_recent_get(recent, content->source[0], content->csum[0],
+			   (uint32_t)(content->from - offset),
+			   (uint32_t)(content->to - content->from), content->buf))
+		return;
+	let_go(content);
+	content->source[0] = FROM_DONE;
+}
+
+/* Finds where the blocks that are not FROM_DONE come from. */
+static int find_stored(struct zf_content *content)
+{
+	int r = look_up_stored(content);
+
+	if (r == 0)
+		take_recent(content);
+	return r;
+}
+
 /* ---- from the device ---- */
 
 /* Verifies a block, and unpacks it if a log record carried it: `bytes` is then the data. */
@@ -382,18 +423,6 @@ static int read_runs(struct zf_content *content)
 	return transfer.result;
 }
 
-/* Ends the holds that look_up_stored() has taken. */
-static void let_go(struct zf_content *content)
-{
-	struct zf_alloc *alloc = content->reader.inode->fs->alloc;
-	unsigned int at = 0;
-	struct run run;
-
-	while (next_run(content, &at, &run))
-		zf_alloc_read_end(alloc, content->source[run.first]);
-	end_hold(content);
-}
-
 /* Called when all runs were read: ends the holds, and zeroes the holes. Returns `result`. */
 static int finish(struct zf_content *content, int result)
 {
@@ -464,7 +493,7 @@ int zf_content_find(struct zf_content *content, struct zf_inode *inode, uint64_t
 		    uint8_t *buf, size_t room)
 {
 	init(content, inode, from, to, buf, room);
-	return take_from_memory(content) == 0 ? 0 : look_up_stored(content);
+	return take_from_memory(content) == 0 ? 0 : find_stored(content);
 }
 
 int zf_content_read_stored(struct zf_inode *inode, uint64_t index, bool may_wait, uint8_t *bytes)
@@ -474,6 +503,6 @@ int zf_content_read_stored(struct zf_inode *inode, uint64_t index, bool may_wait
 
 	init(&content, inode, index << ZF_BLOCK_SHIFT, (index + 1) << ZF_BLOCK_SHIFT, bytes,
 	     ZF_BLOCK_SIZE);
-	r = look_up_stored(&content);
+	r = find_stored(&content);
 	return r < 0 ? r : zf_content_get(&content, may_wait);
 }

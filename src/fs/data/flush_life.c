@@ -4,6 +4,10 @@
 #include "fs/data/block.h"
 #include "fs/core/inode.h"
 #include "fs/data/data.h"
+#include "fs/data/recent.h"
+
+/* The part of options.cache_bytes that copies in struct zf_recent take besides. */
+#define RECENT_SHARE 16u
 
 int zf_data_flush_init(struct zf_fs *fs)
 {
@@ -18,7 +22,7 @@ int zf_data_flush_init(struct zf_fs *fs)
 	STAILQ_INIT(&flush->done);
 	STAILQ_INIT(&flush->held);
 	STAILQ_INIT(&flush->eager);
-	return 0;
+	return zf_recent_new(fs->options.cache_bytes / RECENT_SHARE, &flush->recent);
 }
 
 /* The inodes of the appends may have been freed; their blocks are freed with the pool. */
@@ -45,6 +49,7 @@ void zf_data_flush_deinit(struct zf_fs *fs)
 	drop_appends(&flush->done);
 	drop_appends(&flush->held);
 	zf_block_pool_deinit(flush);
+	zf_recent_free(flush->recent);
 	zf_cond_deinit(&flush->progress);
 	zf_mutex_deinit(&flush->lock);
 }

@@ -16,6 +16,7 @@
 #include "fs/data/flush.h"
 #include "fs/data/in_place.h"
 #include "fs/data/frontier.h"
+#include "fs/data/recent.h"
 #include "fs/map/extent.h"
 #include "fs/map/summary.h"
 
@@ -112,6 +113,17 @@ static uint64_t take_lent(void *arg, uint64_t len)
 	return lent;
 }
 
+static void keep_partial(struct landing *landing, unsigned int first, unsigned int count)
+{
+	const struct zf_append *append = landing->append;
+	struct zf_recent *recent = append->fs->flush.recent;
+
+	for (unsigned int i = first; i < first + count; i++)
+		if (append->blocks[i]->partial)
+			zf_recent_keep(recent, append->io.addr + ((uint64_t)i << ZF_BLOCK_SHIFT),
+				       append->blocks[i]->bytes);
+}
+
 static void retire(struct landing *landing, unsigned int first, unsigned int count)
 {
 	struct zf_inode *inode = landing->segment->inode;
@@ -119,6 +131,7 @@ static void retire(struct landing *landing, unsigned int first, unsigned int cou
 	if (!landing->append->fua &&
 	    !(ZF_PLANTED(ZF_BUG_RETRY_WITHOUT_MARK) && landing->append->tries > 0))
 		inode->data.write_mark = zf_dev_write_mark(inode->fs->dev);
+	keep_partial(landing, first, count);
 	zf_mutex_lock(&inode->data.lock);
 	for (unsigned int i = 0; i < count; i++)
 		zf_block_leave_flight_locked(&inode->data, landing->append->blocks[first + i],

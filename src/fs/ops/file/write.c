@@ -227,6 +227,7 @@ static void place_on_dirty_locked(struct write *write, unsigned int i, struct zf
 		dirty->bytes = block->bytes;
 		block->bytes = bytes;
 	}
+	dirty->partial = is_partial(part);
 	block->next = write->chain;
 	write->chain = block;
 }
@@ -249,6 +250,7 @@ static unsigned int place_locked(struct write *write)
 		if (flight && is_partial(part_of(write, i)))
 			fill_base(write, i, flight->bytes);
 		zf_block_make_dirty_locked(data, write->block[i], write->inode->item.size);
+		write->block[i]->partial = is_partial(part_of(write, i));
 		if (write->address[i]) {
 			zf_block_set_address_locked(data, write->block[i], write->address[i]);
 			zf_flush_admit_always(write->inode->fs, 1);

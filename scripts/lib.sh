@@ -7,7 +7,7 @@ zf_name=$(basename "$0")
 say() { echo "$zf_name: $*"; }
 die() { say "error: $*" >&2; exit 1; }
 
-# as_root COMMAND...: runs it as root, through sudo if the script does not run as root.
+# as_root COMMAND...: runs COMMAND as root, through sudo if the script does not run as root.
 as_root() {
 	if [[ $(id -u) -eq 0 ]]; then
 		"$@"
@@ -21,8 +21,8 @@ as_root() {
 # can_root: whether as_root works without a password prompt.
 can_root() { [[ $(id -u) -eq 0 ]] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }; }
 
-# enable_uring: FUSE over io_uring is off by default in Debian's kernels. Tries to turn it on; if that
-# is impossible, says so and does not fail: zfuse then uses /dev/fuse, and tests of io_uring skip.
+# enable_uring: turns on FUSE over io_uring, which is off by default in Debian's kernels. If that is impossible, prints
+# a message and does not fail: zfuse then uses /dev/fuse, and tests of io_uring are skipped.
 enable_uring() {
 	local param=/sys/module/fuse/parameters/enable_uring
 	can_root || { say "not root: FUSE over io_uring stays as it is"; return 0; }
@@ -42,7 +42,7 @@ setup_build() {
 	meson setup "$dir" "$zf_root" --native-file "$zf_root/scripts/native/$1.ini"
 }
 
-# install_packages PACKAGE...: the package lists may be absent or old; update them only if the first try says so.
+# install_packages PACKAGE...: updates the package lists only if the first try fails, because they may be absent or old.
 install_packages() {
 	command -v apt-get >/dev/null || die "no apt-get here: install the equivalents of: $*"
 	if ! zf_install "$@" >/dev/null 2>&1; then

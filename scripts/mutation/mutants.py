@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What scripts/mutate breaks: mutants that have a name (tests/mutants), and those that are drawn from a seed."""
+"""The mutants of scripts/mutate: those that have a name (tests/mutants), and random ones that follow from a seed."""
 import collections
 import glob
 import hashlib
@@ -8,7 +8,7 @@ import re
 
 from mutation import source
 
-# Where random mutants are drawn: what durability rests on.
+# The files of random mutants: those on which durability depends.
 FILES = """src/log/*.c src/txn/*.c src/alloc/zone.c src/alloc/release.c src/alloc/log_zone.c src/alloc/retire.c
     src/alloc/stream.c src/alloc/append.c src/alloc/reserve.c src/alloc/room.c src/alloc/node_room.c src/alloc/kept.c
     src/alloc/load.c src/alloc/reclaim_meta.c src/superblock/ring*.c src/io/flush.c src/io/dev.c src/io/append_queue.c src/io/zone_rules.c src/io/image*.c src/io/zbd*.c src/io/nvme*.c
@@ -18,12 +18,13 @@ FILES = """src/log/*.c src/txn/*.c src/alloc/zone.c src/alloc/release.c src/allo
     src/fs/ops/file/truncate.c src/fs/space/room*.c src/fs/space/reclaim*.c""".split()
 NO_CODE = ("_fields.c",)
 
-# key: what results are kept under. A name, or what a random mutant changes: it survives edits elsewhere.
+# key: identifies the mutant in the results. It is a name, or the text that a random mutant changes, so it stays the
+# same when other code changes.
 Mutant = collections.namedtuple("Mutant", "key file function find replace breaks")
 
 
 class Stale(Exception):
-    """The code that the mutant is about is not there, or there twice."""
+    """The code that the mutant changes is missing, or is there more than once."""
 
 
 def read(root, name):
@@ -34,7 +35,7 @@ def read(root, name):
 # ---- by name ----
 
 def parse_named(text):
-    """Of one list; its own head says how it is written."""
+    """The mutants of one list. tests/mutants/log.txt describes the format."""
     named, mutant = [], None
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -65,7 +66,7 @@ def _apply_named(mutant, text):
     body = source.functions(source.mask(text)).get(mutant.function)
     if not body:
         raise Stale(f"{mutant.file} has no function {mutant.function}()")
-    # However the formatter breaks the lines.
+    # Any blanks match, because the formatter may break lines elsewhere.
     pattern = re.compile(r"\s+".join(re.escape(word) for word in mutant.find.split()))
     found = list(pattern.finditer(text, *body))
     if len(found) != 1:
@@ -75,11 +76,12 @@ def _apply_named(mutant, text):
 
 # ---- at random ----
 
-SAME = "\0"  # in a replacement: what stood there
+SAME = "\0"  # in a replacement: the original text
 
 
 def _swap(pairs):
-    """Words and operators: the style puts blanks around these, or ends a line behind them."""
+    """Replaces words and operators. An operator counts only with a blank before it, and a blank, a bracket, a comma, a
+    semicolon or the end of the line behind it."""
     words = "|".join(re.escape(word) for word in pairs)
     pattern = re.compile(rf"(?<![\w.>])({words})(?!\w)")
 
@@ -91,7 +93,7 @@ def _swap(pairs):
 
 
 def _swap_jumps(code):
-    """Most of those in a switch would not compile."""
+    """Swaps break and continue, but not in code with a switch, where most would not compile."""
     return _swap({"continue;": "break;", "break;": "continue;"})(code) if "switch (" not in code else ()
 
 
@@ -100,7 +102,8 @@ def _negated(code):
         yield match.end(), source.closing(code, match.end()), f"(!{SAME})"
 
 
-# A statement that is a call. What only ends a life or gives memory back changes nothing that a test could see.
+# A statement that is a call. Calls that only end an object's life are left out: no test could see that they are
+# missing.
 _CALL = re.compile(r"(?<=[{};)e:])\s+(?:\(void\))?((?!if\b|while\b|for\b|switch\b|return\b|sizeof\b|free\b)\w+)\(")
 
 
@@ -125,7 +128,7 @@ OPERATORS = {
 
 
 def _place(name, function, operator, masked, body):
-    """As _all_of(), of one operator in one function."""
+    """Yields the same as _all_of(), for one operator in one function."""
     seen = collections.Counter()
     for start, end, replacement in OPERATORS[operator](masked[slice(*body)]):
         start, end = body[0] + start, body[0] + end
@@ -139,7 +142,7 @@ def _place(name, function, operator, masked, body):
 
 
 def _all_of(name, text):
-    """(mutant, start, end) of all that could be drawn from a file."""
+    """Yields (mutant, start, end) for all random mutants that are possible in a file."""
     masked = source.mask(text)
     for function, body in source.functions(masked).items():
         for operator in OPERATORS:
@@ -152,7 +155,8 @@ def files(root):
 
 
 def drawn(root, count, seed):
-    """As many of each file, and in each as many of each operator, as there are. What others are there matters little."""
+    """Random mutants: equally many from each file, and in a file from each operator, while there are enough. The order
+    follows from a hash of each key, so a change elsewhere replaces few mutants."""
     def order(key):
         return hashlib.sha256(f"{seed} {key}".encode()).digest()
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""C as scripts/mutate needs it: which bytes are code, and where functions begin and end.
+"""C source for scripts/mutate: which bytes are code, and where functions begin and end.
 
-No parser: the style of this tree (a brace alone in the first column begins and ends a function) is all it knows.
+This is no parser: it relies on the style of this tree, where a brace alone in the first column begins and ends a
+function.
 """
 import re
 
@@ -22,7 +23,7 @@ def _blank(text):
 
 
 def closing(text, at):
-    """Behind the parenthesis that closes the one at `at`."""
+    """The index behind the parenthesis that closes the one at `at`."""
     depth = 0
     for i in range(at, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)
@@ -32,7 +33,8 @@ def closing(text, at):
 
 
 def mask(text):
-    """The text, with blanks for all that is no code: same length, same lines. Assertions and messages are none."""
+    """The text with blanks in place of everything that is no code: same length, same lines. Assertions and messages do
+    not count as code."""
     masked = _NO_CODE.sub(lambda match: _blank(match.group()), text)
     for match in _IGNORED_CALL.finditer(masked):
         end = closing(masked, match.end())

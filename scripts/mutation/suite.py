@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which tests a mutant has to survive, in which order, and running them so that nothing of them stays."""
+"""The tests that are run with a mutant, their order, and how they are run so that they leave nothing behind."""
 import ctypes
 import os
 import re
@@ -11,16 +11,16 @@ import time
 
 PR_SET_PDEATHSIG = 1
 SKIPPED = 77
-# A test that takes so many times what it takes without a mutant, and so many seconds at the least, hangs.
+# A test hangs if it takes more than HANG_TIMES its time without a mutant, and more than HANG_SECONDS.
 HANG_TIMES, HANG_SECONDS = 8, 15
 QUICK_SECONDS = 3
-# What is drawn: less of it than the suite draws.
+# Options of random tests: smaller numbers than in the suite.
 FEWER = {"--cuts": "20000", "--schedules": "6000", "--ops": "150000", "--hours": "4"}
 MOUNT_TESTS = ("basics io_uring off", "drops io_uring 2 files")
 VM_TESTS = ("vm backends", "vm faults", "vm refusals", "vm a drive pulled out")
-# What talks to zoned disks of the kernel.
+# The code that uses zoned disks of the kernel.
 DISKS = re.compile("src/io/(nvme|zbd)")
-# Whose tests they are that look at a folder of src/ first.
+# The tests that run first for a mutant in a folder of src/.
 TESTS_OF = {"src/log": ("tests/log",), "src/txn": ("tests/txn",), "src/alloc": ("tests/alloc",),
             "src/superblock": ("tests/superblock",), "src/io": ("tests/io",), "src/fs": ("tests/fs",)}
 
@@ -36,7 +36,7 @@ class Test:
         self.targets = {os.path.relpath(name, build) for target in entry["depends"] for name in files.get(target, [])}
 
     def tells(self):
-        """Of the code: not one of a plant, nor of documents."""
+        """Whether the test tests the code: tests of planted bugs and of documents do not."""
         if self.suites & {"planted", "variant", "long", "workloads"}:
             return False
         if self.suites & {"mount", "vm"}:
@@ -44,13 +44,14 @@ class Test:
         return self.program.startswith("tests/") and bool(self.targets) and "bite" not in self.program
 
     def concerns(self, mutated):
-        """What talks to disks is run by its unit tests and in virtual machines, which take long, and by nothing else."""
+        """Whether the test may run the mutated file. Only unit tests of io and virtual machines run the code for disks;
+        virtual machines take long, so they are used for nothing else."""
         if DISKS.match(mutated):
             return "vm" in self.suites or self.program.startswith("tests/io/")
         return "vm" not in self.suites
 
     def stage(self, mutated, seconds):
-        """The lower the earlier."""
+        """The stage in which the test is run; a lower stage is run earlier."""
         own = os.path.dirname(self.program) in TESTS_OF.get("/".join(mutated.split("/")[:2]), ())
         unit, quick = "unit" in self.suites, seconds < QUICK_SECONDS
         if self.suites & {"mount", "vm"}:
@@ -69,7 +70,7 @@ def tests_of(tree):
 
 
 def ordered(tests, mutated, baseline, kills):
-    """By stage; in it first those that have found much in little time."""
+    """The tests by stage; in a stage, tests that have killed many mutants in little time come first."""
     def key(test):
         seconds = baseline[test.name]
         return test.stage(mutated, seconds), -kills.get(test.name, 0) / (seconds + 1), seconds
@@ -83,14 +84,15 @@ def _die_with_parent():
 
 
 def _alone(command):
-    """With processes and mounts of its own, where we may: killed, it leaves neither."""
+    """If this is root, runs the command in its own PID and mount namespaces, so that it leaves no processes and mounts
+    when it is killed."""
     if os.geteuid() != 0:
         return command
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] + command
 
 
 class Run:
-    """One test, from its start to its end. TMPDIR is its own."""
+    """One test, from its start to its end. It has a TMPDIR of its own."""
 
     def __init__(self, test, limit):
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -104,7 +106,7 @@ class Run:
                 start_new_session=True, preexec_fn=_die_with_parent)
 
     def poll(self):
-        """None, "passed", "failed", "hangs"."""
+        """The state of the test: None (it still runs), "passed", "failed" or "hangs"."""
         status = self.process.poll()
         if status is None:
             return "hangs" if self.seconds() > self.limit else None
@@ -133,7 +135,8 @@ class Outcome:
 
 
 def run(tests, limit_of, jobs, seconds, stop_at_first=True):
-    """Up to `jobs` at once, until one fails or `seconds` are over. Whatever ends this, no test stays."""
+    """Runs tests, up to `jobs` at once, until one fails or `seconds` are over. No test runs on after the end, also if
+    that is an exception."""
     outcome, running, waiting, began = Outcome(), [], list(tests), time.monotonic()
     try:
         while (running or waiting) and time.monotonic() - began < seconds:

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""A copy of the tree, with a build of its own: mutants are put in there, and the working tree is never touched."""
+"""A copy of the tree, with a build of its own. Mutants only change the copy; the working tree is never touched."""
 import json
 import os
 import shutil
 import subprocess
 
-# The tree's own builds have the same depth, so that a compiler cache knows what was compiled there.
+# The builds of the working tree have paths of the same depth, so that a compiler cache can use their objects.
 BUILD = "build/release"
-# Without what debuggers want a program is linked in a third of the time.
+# Without debugging information a program is linked in a third of the time.
 SETUP = ["--native-file", "scripts/native/release.ini", "-Dc_link_args=-Wl,-S"]
-FETCHED = ("subprojects/fuse3",)  # which git ignores
+FETCHED = ("subprojects/fuse3",)  # git ignores it, but the build needs it
 
 
 class BuildFailed(Exception):
-    """With what the compiler said."""
+    """The build failed; the text is the compiler's output."""
 
 
 def _listed(root):
@@ -36,7 +36,8 @@ def _same(a, b):
 
 
 def _with_quick_linker():
-    """A mutant is compiled in a moment. What costs time is linking the programs of the tests, and mold does that best."""
+    """The environment with mold as the linker, if it is installed. Compiling a mutant is quick; linking the test
+    programs takes most of the time, and mold is the fastest linker."""
     return {**os.environ, **({"CC_LD": "mold"} if shutil.which("mold") else {})}
 
 
@@ -46,7 +47,8 @@ class Tree:
         self.build = os.path.join(path, BUILD)
 
     def update(self):
-        """As the working tree is. What is the same keeps its time, so that only the rest is built again."""
+        """Makes the copy equal to the working tree. Files that are equal keep their times, so that only the others are
+        built again."""
         wanted = set(_listed(self.root))
         for name in wanted:
             source, target = os.path.join(self.root, name), os.path.join(self.path, name)
@@ -71,7 +73,7 @@ class Tree:
                                          stdout=subprocess.PIPE).stdout)
 
     def ninja(self, targets, jobs):
-        """A compiler that is in the middle of something when this process is killed ends by itself."""
+        """Builds targets. A compiler that runs when this process is killed ends by itself."""
         made = subprocess.run(["ninja", "-C", self.build, f"-j{jobs}"] + sorted(targets), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace")
         if made.returncode != 0:

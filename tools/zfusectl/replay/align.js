@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Where two traces stand side by side. Knows no document. */
+/* Aligns two traces that are shown side by side. This file uses no DOM. */
 "use strict";
 
-/* An operation that ends with one of these begins again. */
+/* Results of operations that are done again, so their ends do not count. */
 const EAGAIN = -11, EINPROGRESS = -115;
 
-/* Behind how many events each operation of a trace has ended, in the order in which they began. */
+/* For each operation of a trace, in the order of their beginnings: the number of events up to its end. */
 function operationEnds(trace) {
 	const ends = [];
 	for (let i = 0; i < trace.count; i++) {
@@ -18,8 +18,8 @@ function operationEnds(trace) {
 }
 
 /*
- * Steps, of which each is so many events of the left trace and so many of the right one: positions[side][step]. A step adds
- * at most one event on either side, but by time: there events of one instant come together.
+ * The steps of the two traces: positions[side][step] is the number of events of that side up to that step. A step adds at
+ * most one event on each side. Only by time may it add several: those with the same time.
  */
 class Alignment {
 	/* by: "operation", "time" */
@@ -31,7 +31,7 @@ class Alignment {
 		this.count = this.positions[0].length - 1;
 	}
 
-	/* Both are behind the same operation at the same step; between two operations neither waits for the other. */
+	/* Both sides reach the end of the same operation at the same step. The events between two ends are spread evenly. */
 	byOperation(traces) {
 		const ends = traces.map(operationEnds);
 		this.operations = ends.map((list) => list.length);
@@ -47,7 +47,7 @@ class Alignment {
 			for (const side of [0, 1]) this.positions[side].push(from[side] + Math.floor(((to[side] - from[side]) * i) / steps));
 	}
 
-	/* By the time since the first event. */
+	/* Aligns by the time since the first event of each trace. */
 	byTime(traces) {
 		const begins = traces.map((trace) => (trace.count ? trace.time(0) : 0)), next = [0, 0];
 		const due = (side) => (next[side] < traces[side].count ? traces[side].time(next[side]) - begins[side] : Infinity);
@@ -60,7 +60,7 @@ class Alignment {
 		}
 	}
 
-	/* The first step at which this side has so many events behind it. */
+	/* The first step up to which this side has at least `position` events. */
 	stepOf(side, position) {
 		const positions = this.positions[side];
 		let low = 0, high = this.count;

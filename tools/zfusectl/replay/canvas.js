@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* What pages are drawn and served with: canvases, tables, fields, keys. */
+/* Helpers of all pages: canvases, tables, fields, keys. */
 "use strict";
 
 const $ = (id) => document.getElementById(id);
 const number = (value) => value.toLocaleString("en");
 
-/* Whoever writes there is not disturbed. */
+/* Sets a field, but not while the user types in it. */
 function show(id, value) {
 	if (document.activeElement !== $(id)) $(id).value = value;
 }
 
-/* What a key does, of those in `keys`; nothing where it belongs to a field, a button or the browser. */
+/* The entry of `keys` for a pressed key; null if the key is for a field, a button or the browser. */
 function actionOf(event, keys) {
 	if (event.ctrlKey || event.altKey || event.metaKey) return null;
 	if (event.target.matches("input:not([type=checkbox]), select, summary")) return null;
@@ -20,7 +20,7 @@ function actionOf(event, keys) {
 
 /* ---- canvases ---- */
 
-/* The colours of page.css, as the theme has them. */
+/* The colours that page.css defines for the current theme. */
 const COLOUR_NAMES = ["back", "text", "faint", "line", "now", "none", "super", "meta", "log", "hot", "cold", "overwrite", "reclaim"];
 const palette = {};
 function readPalette() {
@@ -29,7 +29,7 @@ function readPalette() {
 		palette[name] = style.getPropertyValue(`--${name}`).trim();
 }
 
-/* A canvas of this height, empty; sizes are those of CSS. */
+/* Empties a canvas and gives it this height; sizes are in CSS pixels. */
 function clear(id, height) {
 	const canvas = $(id), ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 800;
 	if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two pages side by side, each in a frame of its own, and what moves both: as many events of each as align.js says. Each frame
- * has the page of one trace, whole; this one knows of it what page.js gives away as `replay`.
+ * Shows two pages side by side, each in a frame of its own, and moves both together; align.js tells how many events of each
+ * belong to a step. Each frame has the whole page of one trace. This page uses a frame only through the object `replay` of
+ * page.js.
  */
 "use strict";
 
@@ -9,7 +10,7 @@ const SIDES = [0, 1], COLOURS = ["meta", "log"], DASHES = [[], [6, 4]];
 const names = JSON.parse($("names").textContent);
 let frames, alignment;
 let step = 0, playing = null; // {since, from}
-let isMoving = false; // this page moves the frames, not somebody in one of them
+let isMoving = false; // this page moves the frames, not the user in one of them
 const drawn = {};
 
 /* ---- the frames ---- */
@@ -24,7 +25,7 @@ function makeFrame(side) {
 	return new Promise((resolve) => frame.addEventListener("load", () => resolve(frame)));
 }
 
-/* As high as its page, so that only this page scrolls. */
+/* Keeps a frame as high as its page, so that only the outer page scrolls. */
 function fit(frame) {
 	const {body} = frame.contentDocument;
 	body.classList.add("beside");
@@ -36,7 +37,7 @@ const replayOf = (side) => frames[side].contentWindow.replay;
 /* ---- numbers ---- */
 
 const commands = (state) => [...state.done].sort().map(([command, count]) => `${number(count)} ${command}`).join(", ");
-/* What is compared: [in words, of a side's state]. */
+/* The numbers that are compared: [words, function of a side's state]. */
 const NUMBERS = [
 	["events", (state, {model}) => number(model.position)],
 	["operations that have ended", (state) => number(state.ended_operations)],
@@ -64,7 +65,7 @@ function drawNumbers() {
 
 const TALL = 64, LEFT = 170;
 const last = (values) => values.at(-1), most = (values) => Math.max(...values);
-/* [name, in a sample, which value is told, in words] */
+/* [name, key in a sample, function that chooses the value to print, words for that value] */
 const CURVES = [["write amplification", "amplification", last, "at the end"], ["empty zones", "empty", last, "at the end"],
 	["slowest operation", "latency", most, "at most"]];
 
@@ -124,7 +125,7 @@ function go(to) {
 	draw();
 }
 
-/* Somebody has moved one of the two. */
+/* The user has moved one of the two pages: the other one follows. */
 function follow(side, position) {
 	if (isMoving) return;
 	pause();
@@ -221,7 +222,7 @@ async function main() {
 	about();
 	listen();
 	frames.forEach(fit);
-	/* page.html#812 is at that step. */
+	/* page.html#812 opens the page at step 812. */
 	const [, at = 0] = /^#(\d+)$/.exec(location.hash) ?? [];
 	go(Number(at));
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a power cut leaves of a run: docs/trace.md, "Cut here".
+ * Simulates a power cut in a run: docs/trace.md, "Cut here".
  *
  *      device of an instant --crash(seed)--> device that is found --mount() in recovery.js--> superblock, records, names
  *
- * The fault model and the order of its draws are those of src/sim/crash.c, which `zfusectl lab crash` runs: one
- * seed, one outcome. What bytes say is known from trace.facts (tools/zfusectl/lab/facts.h): there are none here. Nothing of
- * this knows a document.
+ * The fault model and the order of its random draws are those of src/sim/crash.c, which `zfusectl lab crash` runs: the same
+ * seed gives the same outcome in both. The page does not have the data itself; trace.facts tells what the bytes mean
+ * (tools/zfusectl/lab/facts.h). This file uses no DOM.
  */
 "use strict";
 
 const BLOCK = 4096, SECTORS = 8;
 const ZEROES = 0, GARBAGE = 1; // contents
-const IN_FLIGHT = Infinity; // when a write that has not completed became durable
+const IN_FLIGHT = Infinity; // the stamp of a write that has not completed: no flush covers it
 
 /* SplitMix64, as src/sim/rng.c. */
 class Random {
@@ -31,7 +31,7 @@ class Random {
 	mood() { return ["all", "none", "dice"][this.below(3)]; }
 }
 
-/* The facts of a page, with what is looked up in them. */
+/* The facts of a page, with maps for looking them up. */
 class Facts {
 	constructor(facts) {
 		Object.assign(this, facts);
@@ -42,7 +42,7 @@ class Facts {
 		this.bySectors = new Map(facts.contents.map((sectors, content) => [sectors.join(), content]));
 	}
 
-	/* The content whose sectors these are: of a block that was torn, it may be a new one. */
+	/* The number of the content with these sectors. A torn block may have a new content, which gets a new number. */
 	contentOf(sectors) {
 		const key = sectors.join(), known = this.bySectors.get(key);
 		if (known !== undefined) return known;
@@ -54,10 +54,11 @@ class Facts {
 /* ---- the device ---- */
 
 /*
- * A zone: its pointer (bytes from its start), and blocks by number. Of a block, `now` has what was written in this life of
- * the zone, newest first: {content, write, index, stamp}: the block `index` of the write that event `write` submitted, durable
- * when a flush was submitted after event `stamp`. `old` is what the life before left. What lay there when the run began is in
- * neither: it is in the facts, below `lay`, or below `oldLay` after a reset.
+ * A zone: its write pointer (bytes from its start), and its blocks by number. `now` has the versions of a block that were
+ * written in this life of the zone, newest first: {content, write, index, stamp}. A version is the block `index` of the write
+ * that event `write` submitted. It is durable if a flush was submitted after event `stamp`. `old` has the block's newest
+ * version of the previous life. The contents at the beginning of the run are in neither map, but in the facts: they are
+ * valid for blocks below `lay`, and after a reset, as the previous life, for blocks below `oldLay`.
  */
 class Zone {
 	constructor(facts, header, number) {
@@ -83,7 +84,7 @@ class Zone {
 
 	former(i) { return this.old.get(i) ?? (i < this.oldLay ? this.lying(i) : null); }
 
-	/* What a read finds. */
+	/* The version that a read returns. */
 	read(i) { return this.versions(i)?.[0] ?? this.former(i) ?? {content: ZEROES, write: 0, index: 0}; }
 
 	settle(i, version) {
@@ -114,8 +115,8 @@ class Device {
 		this.header = trace.header;
 		this.facts = trace.facts;
 		this.flushed = 0;
-		this.lacking = null; // the first write whose bytes are not in the data
-		this.flight = []; // by submission: {event, executed}
+		this.lacking = null; // the first write whose bytes the data does not have
+		this.flight = []; // commands in flight, by submission: {event, executed}
 		this.zones = this.facts.zones.map((_, number) => new Zone(this.facts, this.header, number));
 	}
 
@@ -147,7 +148,10 @@ class Device {
 		if (!zone.conventional) zone.wp = Math.max(zone.wp, event.address + event.bytes - zone.first * BLOCK);
 	}
 
-	/* What lies behind it has completed, so it was carried out, and where is known. */
+	/*
+	 * A command in flight. If the write pointer is beyond the place where a write later lands, then a write behind it has
+	 * completed. So the device has already carried out this write, and its place is known.
+	 */
 	flightOf(event) {
 		const zone = this.zone(event.address), at = this.trace.partner[event.index];
 		const completed = at < 0 ? null : this.trace.event(at);
@@ -168,15 +172,15 @@ class Device {
 		}
 	}
 
-	/* The versions that a cut may bring back: down to the newest durable one. */
+	/* The versions that a block may have after a cut: from the newest one down to the newest durable one. */
 	undecided(zone, i) {
 		const versions = zone.versions(i) ?? [], durable = versions.findIndex((version) => this.isDurable(version));
 		return durable < 0 ? versions : versions.slice(0, durable + 1);
 	}
 
-	/* ---- carrying out what is in flight ---- */
+	/* ---- carrying out commands in flight ---- */
 
-	/* Earlier writes at the pointer of its zone cannot be overtaken. */
+	/* Carries out a command. A write at the write pointer cannot overtake earlier ones in its zone, so these come first. */
 	execute(i) {
 		const {event} = this.flight[i];
 		if (isAtPointer(event))
@@ -197,7 +201,7 @@ class Device {
 		else this.land(event, address, IN_FLIGHT);
 	}
 
-	/* Where the write goes; null: the device refuses it (src/io/zone_rules.c). */
+	/* The address to which the write goes; null: the device refuses the write (src/io/zone_rules.c). */
 	advance(zone, {command, address, bytes}) {
 		const start = zone.first * BLOCK, {append_limit: most, max_active: active} = this.facts.device;
 		const at = command === "append" ? zone.wp : address - start;
@@ -213,7 +217,7 @@ class Device {
 
 	/* ---- the cut ---- */
 
-	/* Becomes what is found after a cut. Returns what became of each block that was not durable: [{zone, block, fate, ...}]. */
+	/* Changes the device to its state after a cut. Returns [{zone, block, fate, ...}] for the blocks that were not durable. */
 	crash(seed) {
 		const random = new Random(seed);
 		this.fates = [];
@@ -245,7 +249,7 @@ class Device {
 		zone.floor = zone.wp = pointer * BLOCK;
 	}
 
-	/* No device comes back with more active zones than it allows. */
+	/* Whether the write pointer may move back. A full zone would become active then, and a device allows only so many. */
 	mayShrink(zone) {
 		const most = this.facts.device.max_active;
 		return !zone.full || !most || this.activeCount() < most;
@@ -270,7 +274,7 @@ class Device {
 		zone.settle(i, found);
 	}
 
-	/* Above the pointer: a read may still see it. */
+	/* Loses a block above the write pointer. A read may still return its content. */
 	loseBlock(random, zone, i) {
 		const [written] = zone.versions(i);
 		if (random.chance(50)) zone.old.set(i, written);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Draws what cut.js and recovery.js say of a cut: what was promised, what has survived, what is gone, and what a mount makes of it. */
+/* Draws the results of cut.js and recovery.js: the promises before a cut, what survived, what is gone, what a mount finds. */
 "use strict";
 
 const many = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
@@ -7,16 +7,16 @@ const listed = (words) => (words.length > 1 ? `${words.slice(0, -1).join(", ")} 
 const TYPES = {0o040000: "directory", 0o100000: "file", 0o120000: "symbolic link", 0o020000: "character device",
 	0o060000: "block device", 0o010000: "fifo", 0o140000: "socket"};
 const OUTCOME = /^[1-9]\d{0,18}$/;
-const ROWS = 200; // of a table: a cut of a large run has more than anybody reads
+const ROWS = 200; // the most rows of a table: a cut of a large run has more than a user reads
 
-/* {key: how many}, in the order in which keys came first. */
+/* [[key, its count]], in the order in which the keys first occur. */
 function counted(keys) {
 	const counts = new Map();
 	for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
 	return [...counts];
 }
 
-/* The bytes of a name that are no ASCII come as \xNN. What is no UTF-8 stays so. */
+/* A name as text. zfusectl writes bytes that are not ASCII as \xNN; bytes that are not UTF-8 stay in this form. */
 function shownName(name) {
 	return name.replace(/(\\x[89a-f][0-9a-f])+/g, (bytes) => {
 		try {
@@ -27,7 +27,7 @@ function shownName(name) {
 	});
 }
 
-/* "5 to 7", "5", "": numbers without a gap. */
+/* "5 to 7", "5" or "", for a list of consecutive numbers. */
 const span = (numbers) => (numbers.length > 1 ? `${numbers[0]} to ${numbers.at(-1)}` : String(numbers[0] ?? ""));
 
 function saidPromised({promised, kept}) {
@@ -50,7 +50,7 @@ function saidSurvived({fates, flight}) {
 		(fates.length ? `Of ${many(fates.length, "block")} that were not durable, ${listed(blocks)}.` : "Every block was durable.");
 }
 
-/* Transactions behind the superblock, and records that the model has and no mount replays. */
+/* Names the transactions newer than the superblock, and the records of the model that the mount does not replay. */
 function saidGone({mounted}) {
 	const {transactions, records} = model.state, generation = mounted?.superblock.generation ?? 0;
 	const last = mounted ? mounted.superblock.log_sequence + mounted.records.length : 0;
@@ -93,7 +93,7 @@ function drawPaths({device, mounted}) {
 	}));
 }
 
-/* Where the slider is, with the outcome of the field. */
+/* Cuts the power at the position of the slider, with the outcome in the field. */
 function cutPower() {
 	const seed = $("outcome").value.trim();
 	pause();

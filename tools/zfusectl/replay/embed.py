@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Puts the parts of the pages into them, and the pages into C: each an array of texts, between which zfusectl fills in a trace.
+"""Puts the parts into the pages, and the pages into C. In C a page is an array of texts; zfusectl writes the trace between
+them.
 
     embed.py PAGE.html COMPARE.html PART...
 
-A part stands in a page as @its name@; @page@ is PAGE.html itself, as JSON of its texts. What is left of the form @name@ is for
-zfusectl to fill.
+A page contains @NAME@ where the part NAME goes. @page@ stands for PAGE.html itself, as JSON of its texts. zfusectl replaces
+all other places of the form @NAME@.
 """
 import json
 import pathlib

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How each event is shown: its rail and its mark there, the sentence about this very one, and the section of the
- * documentation that says why. A test checks that every event of src/trace/events.h is here, and that the sections
- * exist.
+ * How each event is shown: its rail, its mark on the rail, a sentence about the event, and the section of the documentation
+ * that explains it. A test checks that every event of src/trace/events.h is here, and that the sections exist.
  */
 "use strict";
 
@@ -13,7 +12,7 @@ function size(bytes) {
 	return `${Number((bytes / unit).toFixed(1))} ${name}`;
 }
 
-/* How it ended: bytes, or an error of Linux. */
+/* A result in words: a number of bytes, or an error of Linux. */
 const result = (value) => (value < 0 ? `fails with error ${-value}` : value > 0 ? `ends with ${value}` : "ends well");
 /* "zone 3 + 0x2000" */
 const place = (trace, address) => {
@@ -28,7 +27,7 @@ const RAILS = ["operation", "submitted", "completed", "files", "commit", "zones"
 
 const EXTENT = ["format.md", "An extent: `struct zf_disk_extent`, 24 bytes, then the bytes if it is inline"];
 
-/* An operation that is not over; by its result. */
+/* What follows an operation that is done again, by its result. */
 const AGAIN = {
 	"-11": "has to wait, and begins again on a thread that may",
 	"-115": "waits for the device on no thread, and begins again when the device has answered",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Draws operations beside the commands that they caused, and what came of them. */
+/* Draws operations, the commands that they caused, and the events that followed. */
 "use strict";
 
 const COLUMN = 12, LEFT = 84, BAR = {few: 5, tall: 13, least: 3};
 const RAIL_Y = {operation: 8, submitted: 95, completed: 150, files: 185, commit: 208, zones: 231};
 
-/* The more operations run at once, the flatter is each: how tall one is, and how much lower all below them lies. */
+/* Bars are flatter if more operations run at once. `tall`: height of a bar; `lower`: how far all below moves down. */
 function barSizes() {
 	const tall = Math.max(BAR.least, Math.min(BAR.tall, Math.floor(160 / mostAtOnce)));
 	return {tall, lower: Math.max(0, mostAtOnce * tall - BAR.few * BAR.tall)};
@@ -13,7 +13,7 @@ function barSizes() {
 
 const railY = (rail) => RAIL_Y[rail] + (rail === "operation" ? 0 : barSizes().lower);
 
-/* What lasts: the beginnings of all that begin or end in these columns, or are `underWay` now. */
+/* The indexes of the beginnings of all bars that begin or end in these columns, or are `underWay` now. */
 function bars(first, last, begins, underWay) {
 	const found = new Set([...underWay.values()].map((event) => event.index));
 	for (let i = first; i <= last; i++) {
@@ -24,7 +24,7 @@ function bars(first, last, begins, underWay) {
 	return [...found].sort((a, b) => a - b);
 }
 
-/* In the first row that is free: operations that last at once are below each other. */
+/* Draws each operation in the first free row, so operations that run at the same time are below each other. */
 function drawOperations(pen, first, last, x) {
 	const free = [], {tall} = barSizes();
 	for (const i of bars(first, last, "operation_began", model.state.operations)) {
@@ -69,7 +69,7 @@ function drawMarks(pen, first, last, x) {
 		const event = trace.event(i), {rail, mark} = describe(event, trace);
 		const colour = i === model.position - 1 ? palette.now : palette.text, y = railY(rail);
 		pen.globalAlpha = i >= model.position ? 0.35 : 1;
-		/* An operation is a bar, but for the end of one whose beginning is not in the trace. */
+		/* An operation is drawn as a bar, so only an end whose beginning is not in the trace gets a mark. */
 		if (!/^operation_/.test(event.event) || (event.event === "operation_ended" && trace.partner[i] < 0)) {
 			text(pen, colour, mark, x(i), y, "center");
 			drawn.lanes.marks.add(i);
@@ -99,5 +99,5 @@ function drawLanes() {
 	$("lanes").setAttribute("aria-label", `${operations.size} operations are under way, ${commands.size} commands in flight`);
 }
 
-/* The event in whose column this is. */
+/* The event whose column is at x. */
 const columnAt = (x) => Math.min(drawn.lanes.last, drawn.lanes.first + Math.floor((x - LEFT) / COLUMN));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a trace tells: its events (Trace), and the state of the filesystem after each of them (Model).
+ * The contents of a trace: its events (Trace), and the state of the filesystem after each of them (Model).
  *
- * No document, no clock, no randomness: any engine runs it. The page draws what it says, and the tests
- * compare it with filesystems. docs/trace.md says what the events mean.
+ * This file uses no DOM, no clock and no random numbers, so any engine runs it. The page draws the state, and the tests
+ * compare the state with filesystems. docs/trace.md explains the events.
  */
 "use strict";
 
@@ -23,13 +23,13 @@ const unsigned = {
 	1: (view, at) => view.getUint8(at),
 };
 
-/* The events of a trace, decoded when they are asked for; an event is known by its index, from 0 on. */
+/* The events of a trace. An event is identified by its index, from 0 on, and decoded on demand. */
 class Trace {
 	/* `data`: {header, events, names} (zfusectl writes it); `buffer`: the records, by sequence. */
 	constructor(data, buffer) {
 		this.header = data.header;
 		this.names = data.names;
-		this.facts = data.facts ? new Facts(data.facts) : null; // cut.js: what the bytes say
+		this.facts = data.facts ? new Facts(data.facts) : null; // cut.js: the meaning of the bytes
 		this.kinds = new Map(data.events.map((kind) => [kind.number, kind]));
 		this.view = new DataView(buffer);
 		this.count = Math.floor(buffer.byteLength / RECORD.bytes);
@@ -62,7 +62,7 @@ class Trace {
 		return names ? names[value] ?? "unknown" : value;
 	}
 
-	/* The event as the table has it: {number, name, text, fields}. */
+	/* The event's entry in the table of events: {number, name, text, fields}. */
 	kind(event) { return this.kinds.get(this.view.getUint16(event.index * RECORD.bytes + RECORD.event, true)); }
 
 	time(index) { return unsigned[8](this.view, index * RECORD.bytes + RECORD.time); }
@@ -89,16 +89,16 @@ class Trace {
 	missingBefore(index) { return Math.max(0, this.sequence(index) - index - 1); }
 
 	/*
-	 * What belongs together, by index, -1 where nothing does: partner[] of a submission is its completion, of an
-	 * operation's beginning its end, and the other way round; cause[] of a submission is the operation which its
-	 * thread was in. And what a command is for of which the trace says only that its zone tells: purposes[], a place in
-	 * PURPOSES.
+	 * Links events that belong together, by index; -1: there is none. partner[] of a submission is its completion, and of
+	 * an operation's beginning its end; the reverse holds, too. cause[] of a submission is the operation that its thread
+	 * was in. purposes[] is the purpose of a command, as an index in PURPOSES, for commands whose purpose in the trace is
+	 * "zone": it follows from the zone's role.
 	 */
 	link() {
 		this.partner = new Int32Array(this.count).fill(-1);
 		this.cause = new Int32Array(this.count).fill(-1);
 		this.purposes = new Uint8Array(this.count);
-		const open = new Map(); // of each thread: the operations that it is in
+		const open = new Map(); // thread -> the operations that it is in
 		const roles = new Map(); // zone -> its role
 		for (let i = 0; i < this.count; i++) {
 			const event = this.event(i), begun = this.indexOf(event.began ?? event.submitted ?? 0);
@@ -118,7 +118,7 @@ class Trace {
 		}
 	}
 
-	/* A flush concerns all zones. What an operation that reads gets out of a zone of the log is data: nodes are not there. */
+	/* The purpose of a command. A flush is for all zones. Zones of the log have no nodes, so an operation reads data there. */
 	purposeOf({command, index}, role) {
 		if (command === "flush") return "zone";
 		const cause = this.cause[index] < 0 ? "" : this.event(this.cause[index]).operation;
@@ -126,15 +126,15 @@ class Trace {
 	}
 }
 
-/* What a command to a zone is for, by the zone's role. */
+/* The purpose of a command to a zone, by the zone's role. */
 const PURPOSE_OF_ROLE = {super: "superblock", meta: "nodes", log: "log", hot: "data", cold: "data", overwrite: "data"};
 const PURPOSES = ["zone", ...new Set(Object.values(PURPOSE_OF_ROLE))];
 
 const WRITING = ["append", "write", "zeroes"];
 
 /*
- * The state after the first `position` events. Each change is made by put(), which notes what was there before: so
- * the state goes back as well as forth, and is nowhere stored twice.
+ * The state after the first `position` events. put() makes each change, and notes the previous value. So the state can move
+ * backward and forward, and is stored only once.
  */
 class Model {
 	constructor(trace) {
@@ -142,7 +142,7 @@ class Model {
 		this.position = 0;
 		this.misfits = new Map(); // index of an event -> what it contradicts
 		this.undo = [];
-		this.marks = []; // of each event that was applied: how long `undo` was before
+		this.marks = []; // for each event that was applied: the length of `undo` before it
 		this.state = {
 			zones: new Map(), // number -> {role, written, live, resets, submissions, victim, pieces, holes}
 			commands: new Map(), // in flight: sequence -> its submission, with its order in its zone
@@ -153,7 +153,7 @@ class Model {
 			transactions: new Map(), // generation -> {joins, items, nodes, holes, frozen, trees, stream, committed}
 			roots: new Map(), // tree -> address of the newest root that was sealed
 			frozen: null, // the transaction whose nodes are written now
-			superblock: null, // the newest committed
+			superblock: null, // the event of the newest commit
 			sent: new Map(), // purpose -> bytes written to the device
 			done: new Map(), // command -> how many have completed well
 			ended_operations: 0, most_in_flight: 0,
@@ -220,7 +220,7 @@ class Model {
 		});
 	}
 
-	/* Of a transaction: how many nodes of a tree it has copied, and the tree's root before it and after it. */
+	/* The changes of a tree in a transaction: the number of nodes sealed, and the root before and after the transaction. */
 	tree({generation, tree}) {
 		const {trees} = this.transaction(generation);
 		return trees.get(tree) ?? this.put(trees, tree, {nodes: 0, before: null, root: null});
@@ -232,7 +232,7 @@ class Model {
 
 	/* ---- commands ---- */
 
-	/* The pointer, and what is before it. */
+	/* A write has landed: moves the write pointer, and notes the piece. */
 	landed(event, zone, order) {
 		const end = event.address + event.bytes - zone.number * this.trace.header.zone_size;
 		this.put(zone, "written", Math.max(zone.written, end));
@@ -240,7 +240,7 @@ class Model {
 		this.add(this.state.sent, event.purpose, event.bytes);
 	}
 
-	/* Nothing is in a zone any more: no record, no superblock either. */
+	/* A zone was reset: its pieces, log records and superblocks are gone. */
 	emptied(zone) {
 		const empty = {written: 0, submissions: 0, victim: false, pieces: new Map(), holes: new Map()};
 		for (const [key, value] of Object.entries(empty)) this.put(zone, key, value);
@@ -256,7 +256,7 @@ class Model {
 		return completed < 0 || completed > event.index ? null : this.trace.event(completed);
 	}
 
-	/* What an event tells of was written by the command that it names. Returns its completion, or null. */
+	/* Checks that the bytes of an event lie where the command that it names has written. Returns that completion, or null. */
 	liesIn(event, address, bytes) {
 		const command = this.completion(event);
 		if (this.trace.indexOf(event.submitted) >= 0)
@@ -274,7 +274,7 @@ function assign(target, key, value) {
 	else target.set(key, value);
 }
 
-/* What each event changes; events that change nothing are not here. Called on the model. */
+/* The change that each event makes to the state. Events that change nothing are left out. `this` is the model. */
 const handlers = {
 	dropped(event, state) { this.add(state, "dropped", event.count); },
 	ended(event, state) {
@@ -402,20 +402,20 @@ const handlers = {
 
 const sum = (values) => [...values].reduce((a, b) => a + b, 0);
 
-/* Bytes that the device was told to write for each byte that programs wrote; null before there is one. */
+/* Bytes written to the device for each byte that programs wrote; null before programs have written any. */
 const amplification = (state) => (state.written ? sum(state.sent.values()) / state.written : null);
 
 function emptyZones(state, header) {
 	return header.zone_count - [...state.zones.values()].filter((zone) => zone.written > 0).length;
 }
 
-/* [{offset, bytes, address, type}], by offset. */
+/* The extents of an inode: [{offset, bytes, address, type}], by offset. */
 function extentsOf(state, inode) {
 	const extents = [...(state.inodes.get(inode) ?? [])].map(([offset, extent]) => ({offset, ...extent}));
 	return extents.sort((a, b) => a.offset - b.offset);
 }
 
-/* The records of the log that a mount would replay: none that the superblock makes superfluous, up to the first gap. */
+/* The records of the log that a mount would replay: from the first that the superblock does not cover, to a gap. */
 function replayable(state) {
 	const records = [];
 	for (let next = (state.superblock?.log_sequence ?? 0) + 1; state.records.has(next); next++)

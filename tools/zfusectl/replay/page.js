@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Draws the state that the model has, and moves it: nothing here changes what is known. */
+/* Draws the state of the model, and moves the model. Only the model interprets events. */
 "use strict";
 
 let trace, model, samples, zoneNumbers;
-let mostAtOnce; // operations
+let mostAtOnce; // the most operations that run at the same time
 let selected = {zone: 0, inode: 0};
 let playing = null; // {since, from}: when and where it began
-let drawn = {}; // what a press on a canvas hits; of the lanes also which events have a mark there
+let drawn = {}; // places on the canvases, for clicks; for the lanes also the events that have a mark
 
-/* ---- reading what zfusectl has put into the page ---- */
+/* ---- reading the data that zfusectl has put into the page ---- */
 
 async function inflate(text) {
 	if (typeof DecompressionStream === "undefined")
@@ -18,7 +18,7 @@ async function inflate(text) {
 	return new Response(stream).arrayBuffer();
 }
 
-/* Goes through all of it once: for the curves, and for the zones that there are. */
+/* Goes through the whole trace once, to collect the samples of the curves and the numbers of the zones. */
 function survey() {
 	const every = Math.max(1, Math.ceil(trace.count / 800));
 	let slowest = 0;
@@ -39,7 +39,7 @@ function survey() {
 
 /* ---- the step, in words ---- */
 
-/* [[words, index]]: what this event is about, and what came of it. */
+/* The events that belong to this one: [[words, index]]. */
 function relatives(event) {
 	const index = event.index, partner = trace.partner[index], found = [];
 	const submitted = event.event === "command_submitted" ? index : trace.indexOf(event.submitted ?? 0);
@@ -82,7 +82,7 @@ function begin() {
 
 /* ---- moving ---- */
 
-/* The zone and the inode that are shown: those of the newest event that has one, of the events passed. */
+/* Selects the zone and the inode to show: those of the newest event that has one, among the events that were passed. */
 function choose(passed) {
 	for (let i = Math.max(0, passed, model.position - 200); i < model.position; i++) select(trace.event(i));
 }
@@ -98,7 +98,7 @@ function draw() {
 	$("slider").value = model.position;
 	$("position").textContent = `${number(model.position)} of ${number(trace.count)}`;
 	for (const paint of [drawLanes, drawStrip, drawMap]) paint(state);
-	/* Nobody reads faster, and laying out tables costs more than all the rest. */
+	/* Tables change at most four times a second: their layout costs more than everything else, and users read no faster. */
 	if (playing && performance.now() - drawn.tables < 250) return;
 	drawn.tables = performance.now();
 	for (const paint of [drawZonesTable, drawLog, drawRing, drawTransactions, drawTrees, drawStream, drawExtents, drawCurves]) paint(state);
@@ -133,7 +133,7 @@ function play() {
 	if (model.position >= trace.count) go(0);
 	playing = {since: performance.now(), from: model.position};
 	$("play").textContent = "Pause";
-	/* Nobody can listen to so many. */
+	/* A screen reader must not read each sentence while the page plays. */
 	$("said").setAttribute("aria-live", "off");
 	requestAnimationFrame(frame);
 }
@@ -146,7 +146,7 @@ function frame(now) {
 	if (playing) requestAnimationFrame(frame);
 }
 
-/* The next event, in this direction, of which isIt is true. */
+/* Goes to the next event, in this direction, for which isIt() is true. */
 function find(by, isIt) {
 	pause();
 	for (let i = model.position - 1 + by; i >= 0 && i < trace.count; i += by) {
@@ -160,7 +160,7 @@ function find(by, isIt) {
 function search(by) {
 	const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
 	if (!words.length) return;
-	/* A number is one only as a whole. */
+	/* A number must match as a whole. */
 	const patterns = words.map((word) => word.replace(/\W/g, "\\$&").replace(/\d$/, "$&\\b"));
 	find(by, (event) => {
 		const said = `${event.event} ${event.event.replaceAll("_", " ")} ${describe(event, trace).text}`.toLowerCase();
@@ -266,7 +266,7 @@ async function main() {
 	$("slider").max = trace.count;
 	$("main").hidden = false;
 	listen();
-	/* page.html#812 is at that event, page.html#812/3 cuts there with that outcome. */
+	/* page.html#812 opens the page at event 812; page.html#812/3 also cuts the power there, with outcome 3. */
 	const [, position = 0, outcome] = /^#(\d+)(?:\/(\d+))?$/.exec(location.hash) ?? [];
 	go(Number(position));
 	if (outcome) {
@@ -275,7 +275,7 @@ async function main() {
 	}
 }
 
-/* For programs that look at this page, and for the page that has two of them side by side. */
+/* The interface for programs that inspect this page, and for the page that shows two of them side by side. */
 globalThis.replay = {
 	moved: null, // called with the position when it has changed
 	loaded: typeof document === "undefined" ? null : main(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a mount makes of a device after a cut (cut.js): which superblock it picks, which records of the log it replays, and
- * which names, sizes and blocks there are then. Nothing of this knows a document.
+ * Simulates a mount of a device after a cut (cut.js): the superblock that the mount picks, the records of the log that it
+ * replays, and the names, sizes and blocks that it finds. This file uses no DOM.
  */
 "use strict";
 
@@ -9,19 +9,19 @@ const NO_ZONE = 2 ** 32 - 1, RING_SLOTS = 1024;
 
 /* ---- which superblock, which records ---- */
 
-/* The superblock record that stands whole in a block of zone 0 or 1, or null. */
+/* The superblock record in a block of zone 0 or 1, if the block has a whole one; otherwise null. */
 function recordIn(device, zone, slot) {
 	const record = device.facts.superblocks[zone.read(slot).content];
 	return record && record.address === (zone.first + slot) * BLOCK ? record : null;
 }
 
-/* The newest of one zone (src/superblock/ring_slots.c). */
+/* The newest superblock record of one zone (src/superblock/ring_slots.c). */
 function newestIn(device, zone) {
 	const count = zone.capacity / BLOCK, records = [];
 	const end = zone.conventional ? Math.min(count, RING_SLOTS) : zone.wp / BLOCK;
 	for (let slot = 0; slot < end; slot++) records.push(recordIn(device, zone, slot));
 	if (zone.conventional) return records.reduce((a, b) => (b && (!a || b.generation > a.generation) ? b : a), null);
-	/* A torn record may read as one of the zone's former life. */
+	/* A read of a torn record may return a record of the zone's previous life, so older generations do not count. */
 	const first = records[0]?.generation ?? 0;
 	return records.findLast((record) => record && record.generation >= first) ?? null;
 }
@@ -31,7 +31,7 @@ function newestSuperblock(device) {
 	return a && b ? (a.generation >= b.generation ? a : b) : a ?? b;
 }
 
-/* A whole record of the log at a block, that is of this superblock's log; or null. */
+/* The whole record at a block that belongs to the log of this superblock; null: there is none. */
 function logRecordAt(device, superblock, which, zone, block, limit) {
 	const record = device.facts.records[zone.read(block).content];
 	if (!record || block + record.contents.length > limit) return null;
@@ -55,7 +55,7 @@ function logRecords(device, superblock) {
 	return found;
 }
 
-/* Those to be replayed: from the superblock's on, up to the first that is missing (src/log/read.c). */
+/* The records that the mount replays: from the first one after the superblock's, to the first gap (src/log/read.c). */
 function recordsToReplay(device, superblock) {
 	const found = logRecords(device, superblock), replayed = [];
 	for (let next = superblock.log_sequence + 1; ; next++) {
@@ -71,14 +71,14 @@ const FILE_TYPE = 0o170000, REGULAR = 0o100000;
 const INLINE = 1, DATA = 2, ZERO = 3; // types of extents, and of a log record's ranges; 0 is a hole
 const alignUp = (size) => ((size + BigInt(BLOCK) - 1n) / BigInt(BLOCK)) * BigInt(BLOCK);
 
-/* The fs tree as far as it tells names, sizes and extents (tools/zfusectl/lab/items.h). */
+/* The names, sizes and extents of the fs tree (tools/zfusectl/lab/items.h). */
 class Tree {
 	constructor() {
 		this.inodes = new Map(); // inode -> {mode, size}
 		this.names = new Map(); // directory -> hash -> [[name, inode, type]]
 		this.extents = new Map(); // inode -> offset -> {type, bytes, address}
 		this.intents = new Map(); // number -> {inode, from, to}
-		this.rewritten = new Set(); // "inode/offset" of blocks whose end a replay zeroes, if it is not zero
+		this.rewritten = new Set(); // "inode/offset" of blocks whose end a replay zeroes, if that is not zero already
 	}
 
 	of(map, id) {
@@ -100,7 +100,7 @@ class Tree {
 		if (kind === "t") this.intents.delete(place);
 	}
 
-	/* How far an extent goes in the file: an inline one is its first block. */
+	/* The end of an extent in the file. An inline extent takes the whole first block. */
 	endOf(offset, {type, bytes}) { return offset + (type === INLINE ? BLOCK : bytes); }
 
 	drop(inode, from, to) {
@@ -146,7 +146,7 @@ class Tree {
 		}
 	}
 
-	/* What a regular file has on the device is no operation's business. */
+	/* An item of an operation does not change the size of a regular file. */
 	replaySet(item) {
 		const size = this.inodes.get(item[1])?.size ?? 0n;
 		this.set(item);
@@ -166,9 +166,9 @@ class Tree {
 		this.inodes.set(inode, {mode, size: bytes});
 	}
 
-	/* ---- what there is ---- */
+	/* ---- the result ---- */
 
-	/* [{path: [name], inode, mode, size}], parents first; in a directory by name. */
+	/* All paths: [{path: [name], inode, mode, size}], parents first; in a directory by name. */
 	paths(directory = 1, parent = []) {
 		const entries = [...this.of(this.names, directory).values()].flat().sort((a, b) => (a[0] < b[0] ? -1 : 1));
 		return entries.flatMap(([name, inode]) => {
@@ -179,7 +179,7 @@ class Tree {
 	}
 }
 
-/* The tree that a commit has written; null: the facts do not have it. */
+/* The tree of a commit; null: the facts do not have it. */
 function treeOf(facts, generation) {
 	const tree = new Tree();
 	let found = false;
@@ -192,7 +192,7 @@ function treeOf(facts, generation) {
 	return found ? tree : null;
 }
 
-/* Of a data extent, block by block: where it is, and which write's block is there. */
+/* The blocks of a data extent: for each its address, and the write whose block is there. */
 function blocksOf(device, offset, {bytes, address}) {
 	const blocks = [];
 	for (let at = 0; at < bytes; at += BLOCK) {
@@ -203,9 +203,9 @@ function blocksOf(device, offset, {bytes, address}) {
 	return blocks;
 }
 
-/* ---- all of it ---- */
+/* ---- the mount and the cut ---- */
 
-/* What a mount finds on a device after a cut: {superblock, records, tree}; null: no superblock. */
+/* What a mount finds on a device after a cut: {superblock, records, bodies, tree}; null: no superblock. */
 function mount(device) {
 	const superblock = newestSuperblock(device);
 	if (!superblock) return null;
@@ -217,15 +217,15 @@ function mount(device) {
 	return {superblock, records, bodies, tree};
 }
 
-/* What was promised before: the state of the model at that instant says it. */
+/* The promises before the cut, from the state of the model: the generation and the log record that must survive. */
 function promised(state) {
 	const generation = state.superblock?.generation ?? 0;
 	return {generation, log_sequence: replayable(state).at(-1)?.log_sequence ?? state.superblock?.log_sequence ?? 0};
 }
 
 /*
- * The cut after the first `position` events of a trace, whose outcome this seed draws: {promised, flight, fates, device,
- * mounted}; `kept`: the mount finds all that was promised.
+ * Cuts the power after the first `position` events of a trace; the seed determines the outcome. Returns {promised, flight,
+ * fates, device, mounted, kept}; `kept`: the mount finds everything that was promised.
  */
 function cutHere(trace, state, position, seed) {
 	const device = new Device(trace).play(position), before = promised(state);

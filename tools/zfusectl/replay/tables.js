@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Shows what stands now: the log, the superblocks, transactions, trees, extents; and the curves over the whole trace. */
+/* Shows the current state (log, superblocks, transactions, trees, extents), and the curves over the whole trace. */
 "use strict";
 
 const LINES = 8;
@@ -83,7 +83,7 @@ function drawExtents(state) {
 /* ---- curves ---- */
 
 const duration = (time) => (trace.header.clock ? `${number(time)} events` : `${(time / 1e6).toFixed(2)} ms`);
-/* [name, in a sample, colour, in words] */
+/* [name, key in a sample, colour, words] */
 const CURVES = [
 	["write amplification", "amplification", "log", (value) => value.toFixed(2)],
 	["empty zones", "empty", "meta", number],

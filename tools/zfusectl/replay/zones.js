@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Draws the zones, and of one of them in which order it was written. */
+/* Draws the zones, and the order in which one of them was written. */
 "use strict";
 
 /* ---- the zones ---- */
 
 const LETTERS = {none: "", super: "S", meta: "M", log: "L", hot: "H", cold: "C", overwrite: "O"};
 const COLOURS = {data: "hot", nodes: "meta", holes: "faint", log: "log", superblock: "super", reclaim: "reclaim", zone: "faint"};
-const ALL_ZONES = 2000, ZONES_MAX = 100000; // more than that: those that the trace tells of
+const ALL_ZONES = 2000, ZONES_MAX = 100000; // a device with more than ALL_ZONES zones: only the zones that the trace names
 
-/* How large a cell is, if there are so many: [zones, width, height, whether it has its number]. */
+/* The size of a cell, by the number of zones: [at most so many zones, width, height, whether the cell shows its number]. */
 const CELLS = [[500, 54, 38, true], [ALL_ZONES, 26, 32, false], [Infinity, 14, 26, false]];
 
 function inFlight(state) {
@@ -72,7 +72,7 @@ function drawZonesTable(state) {
 
 function newestPieces(state, zone, room) {
 	const flying = [...state.commands.values()].filter((c) => WRITING.includes(c.command) && trace.zoneOf(c.address) === zone.number);
-	/* The last to complete: no more than a few were submitted later than any of them. */
+	/* Takes only the pieces that completed last: nearly all of the newest submissions are among them. */
 	const pieces = [...zone.pieces.values()].slice(-16 * room).filter((piece) => piece.order > 0);
 	return [...pieces, ...flying].sort((a, b) => a.order - b.order).slice(-room);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What scripts/age makes of what bench/age prints. Nothing is aged here."""
+"""How scripts/age evaluates the output of bench/age. The test has this output ready, and ages no device."""
 import json
 import pathlib
 import sys
@@ -65,11 +65,11 @@ class Curves(unittest.TestCase):
         runs = [aging.as_run(text(load, full, threads)) for load in aging.LOADS for full in (50, 80)
                 for threads in (False, True)]
         root = xml.etree.ElementTree.fromstring(curves.draw(runs))
-        # A line of turnovers for each load and level; two levels are not joined.
+        # A line of turnovers for each load and level; the points of two levels are not joined.
         self.assertEqual(len(root.findall(".//{*}polyline")), 2 * len(aging.LOADS))
         more = [aging.as_run(text("uniform", full)) for full in (50, 80, 90)]
         root = xml.etree.ElementTree.fromstring(curves.draw(more))
-        self.assertEqual(len(root.findall(".//{*}polyline")), 3 + 3)  # three levels are: in all, of data, empty zones
+        self.assertEqual(len(root.findall(".//{*}polyline")), 3 + 3)  # three are joined: in all, of data, empty zones
 
 
 unittest.main()

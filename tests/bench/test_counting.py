@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What bench/counting.py makes of counts: it reads them, compares them with a baseline, and writes one. Nothing is
-counted here.
+"""How bench/counting.py reads counts, compares them with a baseline, and writes a baseline. The test has the counts
+ready, and runs no simulator.
 """
 import pathlib
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Idle processors poll as long as is asked for; quotas of processor time are found."""
+"""Idle processors poll while bench/idle.py requests it; bench/quotas.py finds quotas of processor time."""
 import os
 import pathlib
 import sys
@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 from bench import idle, quotas  # noqa: E402 (the path comes first)
 
 class Polling(unittest.TestCase):
-    """Files of the test in the place of the kernel's."""
+    """Tests with files of their own in place of the kernel's."""
 
     def setUp(self):
         made = tempfile.TemporaryDirectory()

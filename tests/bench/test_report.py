@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What scripts/bench makes of samples: medians, ratios, tables, goals, the picture; and how it prepares and clears its
-places. Nothing is measured here.
+"""How scripts/bench evaluates samples (medians, ratios, tables, goals, the picture), and how it prepares and clears its
+directories. The test has the samples ready, and measures nothing.
 """
 import os
 import pathlib
@@ -41,7 +41,8 @@ def a_run(samples, peers=("zfuse", "btrfs"), **more):
 
 
 def full_run(speed=50000.0, **more):
-    """Every operation by every peer that does it, all as fast, with the widest numbers that there are."""
+    """A run with every operation of every peer, all with the same speed, and with the widest numbers that are
+    possible."""
     samples = [sample(peer, o.name, 0, 1 if o.unit == SECONDS else speed, 1234.5 if o.unit == SECONDS else 1.0,
                       costs(writes=120000 if peer in ("zfuse", "zfuse-flush", "ext4", "btrfs") else None,
                             peak=700 << 20 if peer in ("zfuse", "passthrough_hp", "fuse2fs") else None,
@@ -52,7 +53,7 @@ def full_run(speed=50000.0, **more):
 
 
 def full_run_in_vm():
-    """The same of the zoned drive."""
+    """The same run for the zoned drive."""
     samples = [sample(peer, o.name, 0, 50000.0, 1.0, costs(writes=120000, latencies={"mean": 25012.0, "p99": 25012.0}))
                for peer in ON_DRIVE for o in SUITES["zoned"] if ON_DRIVE[peer].does(o)]
     return a_run(samples, ON_DRIVE, medium="vm")
@@ -303,7 +304,7 @@ class Goals(unittest.TestCase):
 class Picture(unittest.TestCase):
     @staticmethod
     def marks(root, colour):
-        """The x of each that peers of this colour have."""
+        """The x of each mark of the peer with this colour."""
         return [float(e.get("cx") or e.get("points").split(",")[0]) for tag in ("circle", "polygon")
                 for e in root.iter("{http://www.w3.org/2000/svg}" + tag) if e.get("fill") == colour]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the text format of Prometheus, version 0.0.4, and complains about whatever it forbids."""
+"""Reads the text format of Prometheus, version 0.0.4, and reports everything in a text that the format forbids."""
 
 import json
 import re
@@ -77,7 +77,7 @@ class Exposition:
             assert (name + "_sum", labels) in self.samples, (name, labels)
 
     def get(self, name, **labels):
-        """The one sample with these labels, whatever else it has."""
+        """The only sample that has these labels; it may have others, too."""
         found = [value for (n, has), value in self.samples.items() if n == name and labels.items() <= dict(has).items()]
         assert len(found) == 1, f"{name} {labels}: {found}"
         return found[0]
@@ -86,13 +86,13 @@ class Exposition:
         return {name for name, _ in self.samples}
 
     def fallen(self, before):
-        """Counters that were higher earlier, and those that are gone."""
+        """The counters that have decreased or disappeared since `before`."""
         counts = {s: v for s, v in before.samples.items() if before.types[before.family_of(s[0])] != "gauge"}
         return [s for s, value in counts.items() if self.samples.get(s, -1) < value]
 
 
 def names_in(path):
-    """The metrics of ours that a file of rules, or a dashboard, names in its expressions."""
+    """The metrics of zfuse that the expressions of a rule file or of a dashboard name."""
     with open(path, encoding="utf-8") as f:
         text = f.read()
     if path.endswith(".json"):

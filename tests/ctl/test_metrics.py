@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Metrics of made-up filesystems, and what names metrics: alerts, the dashboard, docs/monitoring.md.
+"""Metrics of made-up filesystems, and files that name metrics: alerts, the dashboard, docs/monitoring.md.
 
 usage: test_metrics.py PRINT_METRICS ROOT [UNITTEST-ARGUMENT...]
 """
@@ -19,7 +19,7 @@ DEVICE = '/dev/a "quoted" \\ name'
 
 
 def filesystem(device=DEVICE):
-    """One that has every answer; the numbers differ."""
+    """A made-up filesystem whose answers have all members, each with another number."""
     return {
         "device": device,
         "up": True,
@@ -126,7 +126,7 @@ class Format(unittest.TestCase):
 
 
 class Named(unittest.TestCase):
-    """What is named elsewhere."""
+    """The names of metrics in other files."""
 
     RULES = "contrib/prometheus/zfuse-alerts.yml"
     TESTS = ("contrib/prometheus/zfuse-alerts-test.yml", "contrib/prometheus/zfuse-alerts-test-days.yml")

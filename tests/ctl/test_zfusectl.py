@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""zfusectl and fsck.zfuse from outside, on devices that are not mounted: what every command says, as text and as
-JSON, with which exit status, and how it refuses what makes no sense.
+"""Runs zfusectl and fsck.zfuse on devices that are not mounted: the output of every command, as text and as JSON, its
+exit status, and how it refuses invalid requests.
 
 usage: test_zfusectl.py ZFUSECTL FSCK MAKE_IMAGE MKFS MAKE_LOG COMMANDS MANUAL [UNITTEST-ARGUMENT...]
 """
@@ -59,7 +59,7 @@ class ImageTest(unittest.TestCase):
                               timeout=60, check=False)
 
     def text(self, *args):
-        """Succeeds without a message, and changes nothing on the device."""
+        """Runs a command that must succeed, print no message, and change nothing on the device."""
         before = digest(self.path)
         done = self.run_tool(*args)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
@@ -199,7 +199,7 @@ class Commands(ImageTest):
         self.assertIn("a letter: 3 zones;", lines[-1])
 
     def printed_on_a_terminal(self, rows, *args):
-        """What zfusectl prints on a terminal with so many rows."""
+        """The output of zfusectl on a terminal with so many rows."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
@@ -230,7 +230,7 @@ class Commands(ImageTest):
                 self.assertTrue(dot.startswith("digraph"))
 
     def graph(self, *options):
-        """The lines of the fs tree's nodes, and all."""
+        """Returns (the lines of the fs tree's nodes, all lines)."""
         dot = self.text("tree", "--format", "dot", *options, self.path)
         return re.findall(r"^\tn\d+ \[.*$", dot, re.M), dot
 
@@ -302,13 +302,13 @@ class Commands(ImageTest):
     # ---- byte by byte ----
 
     def field_names(self):
-        """Of each struct, as its table in docs/format.md has them."""
+        """The field names of each struct, from its table in docs/format.md."""
         text = (pathlib.Path(__file__).resolve().parents[2] / "docs/format.md").read_text()
         return {name: set(re.findall(r"^\| \d+ \| \d+ \| [^|]+ \| `([^`]+)` \|", section, re.M))
                 for name, section in re.findall(r"^### [^\n]*`struct (\w+)`(.*?)(?=^#)", text, re.M | re.S)}
 
     def expect_dump(self, dump, size):
-        """Each byte has one name, and a field that of the document."""
+        """Checks that each byte belongs to exactly one field, and that each field has its name in docs/format.md."""
         names, at = self.field_names(), 0
         for entry in dump:
             self.assertEqual(entry["offset"], at, entry)
@@ -320,7 +320,7 @@ class Commands(ImageTest):
         self.assertEqual(at, size)
 
     def expect_lines(self, text, size):
-        """A dump for people: no line is too wide, and the bytes are those that are there."""
+        """Checks a dump as text: no line is too wide, and the bytes are those of the device."""
         self.assertLessEqual(max(map(len, text.splitlines())), 100)
         at = 0
         for offset, rest in re.findall(r"^([0-9a-f]{4,})  (.{,47})", text, re.M):
@@ -462,7 +462,7 @@ class Commands(ImageTest):
         self.assertEqual(found["total"], (ZONES - 2) * ZONE_SIZE)
         parts = ("live_data", "live_metadata", "kept", "in_place", "reserved", "reclaimable", "free")
         self.assertEqual(sum(found[part] for part in parts), found["total"])
-        # fallocate gets less than what can be written: it sets the room for the metadata aside, too.
+        # fallocate gets less space than writes do, because it also reserves space for metadata.
         writable = found["free"] + found["reclaimable"]
         self.assertTrue(writable * 0.9 < found["available"] < writable, found)
         self.assertEqual(sum(found["zones"].values()), ZONES)
@@ -488,7 +488,7 @@ class Commands(ImageTest):
         last = json.loads(done.stderr.splitlines()[-1])
         live = sum(zone["live"] for zone in self.json("zones", self.path)["zones"] if zone["role"] in ("hot", "meta"))
         self.assertEqual((last["unit"], last["done"]), ("bytes", last["total"]))
-        # Of the metadata it does not know the nodes of the root and zone trees in advance.
+        # The total does not include the nodes of the root and zone trees, which are not known in advance.
         self.assertTrue(live - 16 * 16384 < last["total"] <= live, (last, live))
         self.assertNotIn("progress", done.stdout)
 
@@ -612,7 +612,7 @@ class Damage(ImageTest):
 
 
 class Fsck(ImageTest):
-    """Repairs, and what else fsck.zfuse does that writes."""
+    """Repairs, and the other writes of fsck.zfuse."""
 
     def setUp(self):
         super().setUp()
@@ -669,7 +669,7 @@ class Fsck(ImageTest):
         self.assertEqual(len(re.findall(named, self.fsck(1, "-y").stdout)), len(files))
 
     def spoil_data(self):
-        """What no repair can mend."""
+        """Damages file data, which no repair restores."""
         flip(self.path, self.json("file", self.path, "file")["extents"][0]["address"] + 500)
 
     def test_data_alone_is_no_reason_for_a_repair(self):
@@ -730,7 +730,7 @@ class Fsck(ImageTest):
         self.fsck(1, "-y", says=["the log is discarded", "no errors"])
         self.assertEqual(self.json("log", self.path)["to_replay"], 0)
         self.fsck(0, "-n")
-        # What is tried again and again is no reason to go back.
+        # The progress never goes back, also if the repair is tried several times.
         os.replace(self.path + ".again", self.path)
         places = [(number, done / total) for number, done, total in self.progress(1, "-y")]
         self.assertEqual(places, sorted(places))
@@ -756,7 +756,8 @@ class Fsck(ImageTest):
         return self.json("super", self.path)["newest"]
 
     def test_a_damaged_newest_superblock_is_told(self):
-        """A power cut may have torn it, so it is no error; but that generation can be had."""
+        """A damaged newest record is no error, because a power cut may have torn it. But its generation can be
+        restored."""
         lost, before = self.newest(), self.fsck_json(0)["check"]
         self.assertEqual(before["messages"], [])
         flip(self.path, lost["address"] + 300)
@@ -783,7 +784,7 @@ class Fsck(ImageTest):
         self.assertEqual([message["level"] for message in messages], ["warning"])
 
     def progress(self, status, *options):
-        """What is told on a descriptor: (pass, done, total)."""
+        """The lines of progress on a descriptor: (pass, done, total)."""
         with open(os.path.join(self.folder.name, "progress"), "w+") as f:
             done = subprocess.run([FSCK, *options, f"-C{f.fileno()}", self.path], pass_fds=[f.fileno()], timeout=60,
                                   capture_output=True, check=False)
@@ -806,7 +807,7 @@ class Fsck(ImageTest):
         for number in (2, 3):
             self.assertEqual(max(place for place in places if place[0] == number)[1], 1)
         parts = [place for number, place in places if number == 2]
-        # In the try and in the repair itself: reading, and writing.
+        # In the trial and in the repair itself, while they read and while they write.
         for low, high in ((0, 0.15), (0.15, 0.4), (0.4, 0.5), (0.5, 0.65), (0.65, 1)):
             self.assertTrue(any(low < part <= high for part in parts), (low, high, parts))
 
@@ -820,7 +821,7 @@ class Fsck(ImageTest):
 
 
 class Label(ImageTest):
-    """Of an image that is not mounted; tests/mount/zfusectl has those that are."""
+    """Labels of images that are not mounted; tests/mount/zfusectl has mounted ones."""
 
     def setUp(self):
         super().setUp()
@@ -853,7 +854,7 @@ class Label(ImageTest):
 
 
 class Grow(ImageTest):
-    """An image that is not mounted becomes larger; tests/mount/grow has those that are."""
+    """An image that is not mounted becomes larger; tests/mount/grow has mounted ones."""
 
     def setUp(self):
         super().setUp()
@@ -912,7 +913,7 @@ class Grow(ImageTest):
 
 
 class Image(ImageTest):
-    """A filesystem moves to another image and back; tests/fs/test_copy.c has what an interruption leaves."""
+    """A filesystem moves to another image and back; tests/fs/test_copy.c tests the state after an interruption."""
 
     def setUp(self):
         super().setUp()
@@ -935,7 +936,7 @@ class Image(ImageTest):
         self.assertEqual(self.json("zones", self.copy), self.json("zones", self.path))
         with open(self.path, "rb") as a, open(self.copy, "rb") as b:
             self.assertEqual(a.read(ZONES * ZONE_SIZE), b.read(ZONES * ZONE_SIZE))
-        # Only what is below the pointers takes space.
+        # Only the bytes below the write pointers take space.
         written = sum(z["write_pointer"] for z in self.json("zones", self.path)["zones"])
         self.assertLess(os.stat(self.copy).st_blocks * 512, written + (2 << 20))
 
@@ -966,7 +967,7 @@ class Image(ImageTest):
         done = self.run_tool("grow", self.copy)
         self.assertEqual((done.returncode, done.stdout), (0, "grown from 64M to 80M, 32 to 40 zones\n"), done)
         self.assertIn("no errors", self.text("check", "--data", self.copy))
-        # And back, to a third one.
+        # Copies it back, to a third image.
         self.path, self.copy = self.copy, self.copy + ".back"
         self.assertEqual(self.make_copy("export", "--quiet", self.path, self.copy), "")
 
@@ -987,7 +988,7 @@ class Image(ImageTest):
             f.write("precious")
         self.refused(1, "image", "export", self.path, self.copy, says=["8 bytes", "give -f"])
         self.refused(1, "image", "export", self.path, self.path, says=["are the same"])
-        # Not for a source that is none, either.
+        # Nothing is written, too, if the source is no filesystem.
         empty = self.copy + ".empty"
         with open(empty, "wb") as f:
             f.truncate(64 << 20)
@@ -1016,7 +1017,7 @@ class Image(ImageTest):
 
 
 class Hostile(ImageTest):
-    """Whatever is in the image: an answer or a message, never a signal or a hang (P7)."""
+    """Whatever an image contains, each command ends with an answer or a message, never with a signal or a hang (P7)."""
 
     COMMANDS = (("super",), ("zones",), ("log",), ("tree",), ("tree", "-t", "zone"), ("df",), ("check", "-d"),
                 ("status",), ("restore", "--dry-run"))
@@ -1058,7 +1059,7 @@ class Hostile(ImageTest):
 
 
 class Table(ImageTest):
-    """The help and the manual page say what the table of commands says, which the parser goes by."""
+    """The help and the manual page agree with the table of commands, which the parser uses."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A headless Chromium, driven by its own protocol over two pipes: no other program is between, and no port is open.
+"""A headless Chromium, controlled by its own protocol over two pipes, without another program and without an open port.
 
     with Browser(width=1200) as browser:
         browser.open(pathlib.Path("page.html"))
@@ -16,18 +16,18 @@ import tempfile
 import time
 
 CHROMIUM = shutil.which("chromium")
-TIMEOUT_S = 120  # of any answer: a machine that is busy with other tests needs long
+TIMEOUT_S = 120  # for each answer: a machine that is busy with other tests needs long
 
 
 def skip_without():
-    """Ends the program as a test that is skipped, where there is no Chromium."""
+    """Ends the program as a skipped test if there is no Chromium."""
     if not CHROMIUM:
         print("skipped: there is no chromium, which scripts/install-deps --test installs")
         sys.exit(77)
 
 
 class BrowserError(AssertionError):
-    """The page has thrown, or the browser does not answer."""
+    """The page has thrown an exception, or the browser does not answer."""
 
 
 class Browser:
@@ -38,7 +38,8 @@ class Browser:
         self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self.output = os.pipe()
         self.input, from_browser = os.pipe()
-        # The protocol is at descriptors 3 and 4 of the browser. The pipes' own numbers may be the same ones.
+        # The browser expects the protocol at descriptors 3 and 4. The pipes may have these numbers now, so move them
+        # first.
         moved = [os.dup2(end, 200 + i) for i, end in enumerate((to_browser, from_browser))]
         command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
                    "--force-color-profile=srgb", f"--window-size={self.size[0]},{self.size[1]}", f"--user-data-dir={self.home.name}",
@@ -92,19 +93,20 @@ class Browser:
         return answer["result"]
 
     def look(self, width, height, dark=False, media=""):
-        """How large the window is, and what the user prefers; media: "print"."""
+        """Sets the size of the window and the colours that the user prefers; media: "print" for paper."""
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.ask("Emulation.setEmulatedMedia", media=media,
                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def open(self, page, fragment=""):
-        """Waits until the page has shown its first step, or a warning."""
+        """Opens the page, and waits until it has shown its first step or a warning."""
         self.ask("Page.navigate", url="about:blank")
         self.ask("Page.navigate", url=f"file://{page}{fragment}")
         self.evaluate("replay.loaded", wait=True)
 
     def evaluate(self, expression, wait=False):
-        """Of a page that navigates at this moment the expression may not be there yet."""
+        """The value of an expression. wait: repeats it until it does not throw, because a new page may not be loaded
+        yet."""
         until = time.monotonic() + TIMEOUT_S
         while True:
             answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
@@ -136,5 +138,5 @@ class Browser:
         return {"width": size["width"], "height": size["height"]}
 
     def metrics(self):
-        """Name -> number, as the browser measures itself."""
+        """The browser's own measurements: {name: number}."""
         return {metric["name"]: metric["value"] for metric in self.ask("Performance.getMetrics")["metrics"]}

@@ -3,9 +3,10 @@
 /*
  * Cuts the power in a replay's page without a browser.
  *
- *     cut.js PAGE.html classes       of each class, after how many events a cut is one of it, as JSON
- *     cut.js PAGE.html cuts          for each [events, seed] of the JSON array on standard input: what a mount
- *                                    finds, as the page's model has it, a line of JSON
+ *     cut.js PAGE.html classes       prints, as JSON, for each class of cuts the numbers of events after which a cut
+ *                                    belongs to it
+ *     cut.js PAGE.html cuts          reads a JSON array of [events, seed] from standard input; prints for each a line of
+ *                                    JSON: what a mount finds according to the page's model
  */
 "use strict";
 const fs = require("fs");
@@ -21,7 +22,7 @@ const trace = new Trace(JSON.parse(data), buffer), model = new Model(trace);
 
 /* ---- classes ---- */
 
-/* From the choice of each victim to the last block that was moved out of it. */
+/* The reclaims: for each the events from the choice of the victim to the last block that was moved out of it. */
 function reclaims() {
 	const found = [];
 	for (let i = 0; i < trace.count; i++) {
@@ -53,7 +54,7 @@ function classes() {
 
 /* ---- cuts ---- */
 
-/* Multiples of a block are exact as numbers, but would not be printed so. */
+/* Large multiples of a block are exact as numbers, but JavaScript would not print all digits. */
 const exact = (offset) => String(BigInt(offset));
 
 function told(device, tree, {path, inode, mode, size}) {
@@ -66,7 +67,7 @@ function told(device, tree, {path, inode, mode, size}) {
 	return {path, mode, size, blocks, others, rewritten};
 }
 
-/* What a read of a block finds: [address, its sectors]. */
+/* The content that a read of a block returns: [address, its sectors]. */
 const foundAt = (zone, block) => [(zone.first + block) * 4096, trace.facts.contents[zone.read(block).content]];
 
 function cut([events, seed]) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a browser draws all of a trace: no event contradicts another, none is missing, and each has a mark.
+"""Checks that a browser draws the whole trace: no event contradicts another, none is missing, and each has a mark.
 
     drawn.py ZFUSECTL TRACE
 """

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a trace shows, counted by the code of its page: the same in the page itself and without a browser.
+ * Counts what a trace contains, with the code of its page. It runs in the page itself and without a browser.
  *
  *     facts.js PAGE.html       prints what facts() below returns, as JSON
  */
 "use strict";
 
-/* Of the commands to a zone that write, in the order of their completion: whether one was submitted after its successor. */
+/* The number of writing commands that were submitted before a command to the same zone that completed earlier. */
 function overtakings(trace, completions) {
 	const last = new Map(); // zone -> the newest submission that has completed
 	let count = 0;
@@ -18,7 +18,7 @@ function overtakings(trace, completions) {
 	return count;
 }
 
-/* Of the same: how many lie below one that was submitted before. */
+/* The number of writing commands that landed below a command to the same zone that was submitted earlier. */
 function landedOtherwise(trace, completions) {
 	const bySubmission = [...completions].sort((a, b) => a.submitted - b.submitted), last = new Map();
 	let count = 0;
@@ -30,7 +30,7 @@ function landedOtherwise(trace, completions) {
 	return count;
 }
 
-/* fsyncs, and those that took exactly one command, with FUA, in which the data rode along. */
+/* The number of fsyncs, and of those that took exactly one command: a log record with FUA that carries the data. */
 function fsyncs(trace, events) {
 	const found = {all: 0, oneAppend: 0};
 	for (const began of events.filter((e) => e.event === "operation_began" && e.operation === "fsync")) {
@@ -43,7 +43,7 @@ function fsyncs(trace, events) {
 	return found;
 }
 
-/* Writes to bytes of a conventional zone that were written before. */
+/* The number of writes to bytes of a conventional zone that were written before. */
 function writesInPlace(trace, completions) {
 	const written = new Set(), {block_size: block, conventional} = trace.header;
 	let count = 0;
@@ -63,7 +63,7 @@ function ringTurns(trace, events) {
 	return zones.filter((zone, i) => i > 0 && zone !== zones[i - 1]).length;
 }
 
-/* Zones out of which something was moved, and which are empty afterwards. */
+/* The number of zones out of which blocks were moved, and which were reset afterwards. */
 function emptied(trace, events) {
 	const moved = events.filter((e) => e.event === "block_moved");
 	const isReset = (zone, after) => events.some((e) => e.event === "zone_reset" && e.index > after && trace.zoneOf(e.address) === zone);
@@ -96,7 +96,7 @@ function facts(trace) {
 		zeroes: completions.filter((e) => e.command === "zeroes").length,
 		writesInPlace: writesInPlace(trace, completions),
 		extentsSet: count("extent_set"),
-		/* For what there were reads, resets, finishes; a flush is for nothing in particular. */
+		/* The purposes of reads, resets, finishes and zeroes. A flush has no purpose of its own. */
 		purposes: [...new Set(events.filter((e) => e.event === "command_submitted" && /^(read|reset|finish|zeroes)$/.test(e.command))
 			.map((e) => `${e.command} ${e.purpose}`))].sort(),
 		sent: Object.fromEntries(state.sent),

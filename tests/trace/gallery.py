@@ -8,8 +8,8 @@ import pathlib
 import subprocess
 import sys
 
-WITH_DATA = ("crash",)  # their pages can cut the power
-# Two runs of the same operations side by side: name, its scenes, what to see.
+WITH_DATA = ("crash",)  # scenes whose pages can cut the power
+# Pages with two runs of the same operations side by side: name, the two scenes, what the user sees.
 PAIRS = (
     ("append-or-lock", ("overtaking", "overtaking:one-by-one"),
      "Left: appends, which the device orders. Right: one write at a time, as behind a lock of the zone: one is in flight at most."),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* For a page in a browser: goes through all of it, a width of the lanes at a time, and tells which events had no mark there. */
+/* For a page in a browser: goes through the whole trace, one width of the lanes at a time. Returns events without a mark. */
 function unmarked() {
 	const {trace} = replay, marked = new Set();
 	for (let position = 0; ; ) {

@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 /*
- * Runs all of a replay's page in a document that only pretends to be one, and uses every control.
+ * Runs the whole page of a replay in a simulated document, and uses every control.
  *
  *     page.js PAGE.html
  *
- * Prints, as JSON, what the page says: {warning, steps: [{event, sentence, marked}], cuts, found, position}. An exception of
- * the page ends it.
+ * Prints, as JSON, the texts of the page: {warning, steps: [{event, sentence, marked}], cuts, found, position}. An exception
+ * of the page ends the program.
  */
 "use strict";
 const vm = require("vm");
@@ -14,7 +14,7 @@ const zlib = require("zlib");
 const {Duplex} = require("stream");
 const {html, data, records, code} = require("./parts.js")(process.argv[2]);
 
-const words = []; // on canvases, since somebody looked
+const words = []; // texts drawn on canvases since the list was emptied
 const pen = new Proxy({canvas: {width: 1200, height: 400}, fillText: (text) => words.push(text)}, {
 	get: (has, name) => has[name] ?? (() => {}),
 	set: () => true,
@@ -55,7 +55,7 @@ Object.assign(globalThis, {
 	matchMedia: () => new Element(),
 	getComputedStyle: () => ({getPropertyValue: () => "#000"}),
 	requestAnimationFrame: (frame) => frames.push(frame),
-	/* Debian 12's node has one that does not know deflate-raw. */
+	/* The DecompressionStream of Debian 12's node does not support deflate-raw. */
 	DecompressionStream: class {
 		constructor() { return Duplex.toWeb(zlib.createInflateRaw()); }
 	},
@@ -64,20 +64,20 @@ Object.assign(globalThis, {
 const press = (key) => document.fire("keydown", {key, target: new Element()});
 const said = () => elements.get("sentence").textContent;
 
-/* Of each kind of event the first one. */
+/* The step of the first event of each kind. */
 function steps(trace, go, describe) {
 	const seen = new Map();
 	for (let i = 0; i < trace.count; i++) if (!seen.has(trace.event(i).event)) seen.set(trace.event(i).event, i);
 	return [...seen].map(([event, index]) => {
 		words.length = 0;
 		go(index + 1);
-		/* Operations are bars. */
+		/* Operations have a bar instead of a mark. */
 		const marked = words.includes(describe(trace.event(index), trace).mark) || event.startsWith("operation");
 		return {event, sentence: said(), marked};
 	});
 }
 
-/* What the page says of a cut after these events, and of its next outcome. */
+/* The texts of the page for a cut at each position, and for the next outcome of that cut. */
 function cuts(go, positions) {
 	return positions.flatMap((position) => {
 		go(position);

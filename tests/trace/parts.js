@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The parts of a replay's page: {html, data, records, code}, as they stand in its file. */
+/* The parts of a replay's page, as its file has them: {html, data, records, code}. */
 "use strict";
 const fs = require("fs");
 

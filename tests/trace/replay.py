@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Traces, for tests: the events as `zfusectl trace print` gives them, and the state that follows from them as the page of
-`zfusectl replay` has it (state.js runs its model)."""
+"""Traces, for tests: the events, from `zfusectl trace print`, and the state after them, from the model of the page of
+`zfusectl replay` (state.js runs the model)."""
 import json
 import pathlib
 import shutil
@@ -25,13 +25,13 @@ def page_of(zfusectl, trace, page):
 
 
 def state_of(page, program="state.js"):
-    """What state.js prints, or page.js."""
+    """The output of state.js or page.js for a page."""
     program = pathlib.Path(__file__).parent / program
     return json.loads(subprocess.run([NODE, program, page], stdout=subprocess.PIPE, check=True, timeout=60).stdout)
 
 
 class Trace:
-    """All of a trace; after read() the state at its end."""
+    """A whole trace; read() adds the state at its end."""
 
     def __init__(self, zfusectl, path):
         out = subprocess.run([zfusectl, "trace", "print", path], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -55,7 +55,7 @@ class Trace:
         return sum(event["event"] == name for event in self.events)
 
     def extents(self):
-        """{inode: [(offset, bytes, address, type)]}, in order; they do not overlap."""
+        """The extents: {inode: [(offset, bytes, address, type)]}, in order. Raises Misfit if they overlap."""
         extents = {}
         for of_inode in self.state["extents"]:
             found = [(e["offset"], e["bytes"], e["address"], e["type"]) for e in of_inode["extents"]]
@@ -66,7 +66,8 @@ class Trace:
         return extents
 
     def data_live(self):
-        """Bytes of each zone that extents name, once each: {zone: bytes}. Right if the trace has them all."""
+        """The bytes of each zone that extents name, shared ones once: {zone: bytes}. It is only right if the trace has
+        all extents."""
         block, blocks = self.header["block_size"], set()
         for found in self.extents().values():
             for _, size, address, kind in found:
@@ -79,7 +80,7 @@ class Trace:
         return live
 
     def check_whole(self):
-        """Nothing was dropped, and all that began has ended."""
+        """Raises Misfit if events were dropped, or if a command or an operation has not ended."""
         if not self.ended or self.ended["dropped"] or self.state["missing"]:
             raise Misfit(f"dropped, or not ended: {self.ended}, {self.state['missing']} missing")
         for left in (self.state["commands"], self.state["operations"]):

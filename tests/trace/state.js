@@ -5,7 +5,7 @@
  *
  *     state.js PAGE.html
  *
- * The code and the trace are those in the page. On the way the model goes back and forth, and must come to the same.
+ * The code and the trace are those in the page. On the way the model moves back and forth, and must reach the same states.
  */
 "use strict";
 const vm = require("vm");
@@ -15,7 +15,7 @@ const {data, records, code} = require("./parts.js")(process.argv[2]);
 const sorted = (map) => [...map].sort((a, b) => (a[0] < b[0] ? -1 : 1));
 const plain = (value) => JSON.stringify(value, (key, part) => (part instanceof Map ? sorted(part) : part));
 
-/* To `far` and back again, and there once more. */
+/* Moves from `near` to `far`, back, and to `far` again; the states must be the same. */
 function check(model, near, far) {
 	const before = plain(model.seek(near)), after = plain(model.seek(far));
 	if (plain(model.seek(near)) !== before) throw new Error(`back from event ${far}, the state after ${near} is another one`);

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Cuts of seeded runs: the page's model and the real mount of the image that `zfusectl lab crash` makes agree.
+"""Cuts of seeded runs: the page's model agrees with the real mount of the image that `zfusectl lab crash` makes.
 
     test_cut.py CRASH ZFUSECTL MOUNTED [--cuts N] [--of-each N] [--browse N] [--seed S] [--run TRACE DATA]
 
-They name the same superblock generation, the same replayed records, the same paths with types and sizes, and the same last
-surviving write of each block: its bytes, from the data of the trace, are what the mount reads. Of the cuts at least
---of-each are in each class: inside a commit, at the ring's turn, in reclaim, with several appends in flight, in a write in
-place, in recovery.
-Prints how many there were.
+Both have the same superblock generation, the same replayed records, and the same paths with types and sizes. For each
+block both have the same last surviving write: the mount reads the bytes that this write has in the data of the trace.
+At least --of-each cuts are in each class: inside a commit, at the ring's turn, in reclaim, with several appends in
+flight, in a write in place, in recovery.
+Prints the number of cuts in each class.
 """
 import argparse
 import collections
@@ -32,7 +32,7 @@ TRACE_HEADER, TRACE_RECORD, EVENT_AT, LOG_REPLAYED = 248, 64, 20, 61
 CLASSES = ("commit", "ring", "reclaim", "appends", "place", "recovery")
 RUNS = ("1", "3", "13", "20", "31", "47", "95", "5", "8", "102", "117")  # the last two write in place
 NO_LIMIT = "3"  # of active zones
-CUTS_A_RUN = 20  # of more cuts there are more runs
+CUTS_A_RUN = 20  # more cuts need more runs
 OPS = "400"
 CUT = str(pathlib.Path(__file__).parent / "cut.js")
 
@@ -74,7 +74,7 @@ class Run:
 
 
 def blocks_of(data):
-    """Each block of a trace's data: by (write, index), or (0, address) of what lay there before."""
+    """The blocks of a trace's data, by (write, index), or by (0, address) for contents from before the run."""
     blocks, zones = {}, struct.unpack_from("<I", data, 48)[0]
     at = HEADER + zones * ZONE
     while at + PIECE <= len(data):
@@ -87,7 +87,7 @@ def blocks_of(data):
 
 
 def sectors_of(page, blocks):
-    """The bytes of each sector that the page knows by a number."""
+    """{number of a sector in the page: its bytes}"""
     facts = json.loads(re.search(r'<script id="trace"[^>]*>(.*?)</script>', page)[1])["facts"]
     sectors = {}
 
@@ -125,7 +125,7 @@ def has_replayed(trace):
 
 
 def recoveries(directory):
-    """Traces of recoveries that have something to replay."""
+    """Traces of recoveries that replay at least one record."""
     found, places = [], [(seed, cut) for seed in RUNS for cut in range(40, 400, 10)]
     draw.shuffle(places)
     for seed, cut in places:
@@ -138,7 +138,7 @@ def recoveries(directory):
 
 
 def choose(runs):
-    """{run: [(events, seed)]}: of each class its share, and then any."""
+    """The cuts, {run: [(events, seed)]}: --of-each cuts of each class, and then cuts at random."""
     chosen, counts = collections.defaultdict(list), collections.Counter()
 
     def take(run, events):
@@ -161,7 +161,7 @@ def choose(runs):
 
 
 def model_of(run, cuts):
-    """JavaScript knows no integer of 64 bits: a seed is text there."""
+    """The model's answer for each cut. Seeds are passed as text, because JavaScript's numbers do not have 64 bits."""
     asked = json.dumps([[events, str(seed)] for events, seed in cuts])
     out = subprocess.run([NODE, CUT, run.page, "cuts"], input=asked, stdout=subprocess.PIPE, text=True, check=True).stdout
     return list(map(json.loads, out.splitlines()))
@@ -204,7 +204,7 @@ def check_file(run, name, model, mount):
 
 
 def merged(extents):
-    """Adjacent zero extents as one; of an inline one only that it is there."""
+    """The extents in a form that can be compared: adjacent zero extents are one, inline extents have no size."""
     found = []
     for kind, offset, size in sorted(extents, key=lambda extent: extent[1]):
         if kind == 1:
@@ -222,7 +222,8 @@ APPEND, WRITE, SUBMITTED, COMPLETED = 2, 1, 20, 21
 
 
 class Overtaken(Run):
-    """A seeded run, and then appends of which the later one completes first, and two writes at one pointer."""
+    """A seeded run, followed by appends of which the later one completes first, and by two writes at one write
+    pointer."""
 
     def __init__(self, directory, run):
         self.record, self.ok = f"{run.record}, overtaken", True
@@ -262,7 +263,7 @@ TYPES = {0o040000: "directory", 0o100000: "file", 0o120000: "symbolic link", 0o0
 
 
 def browse(run, events, seed):
-    """What the page says in a browser: the sentence, and the rows of the files."""
+    """The texts of the page in a browser: the sentence, and the rows of the files."""
     with tempfile.TemporaryDirectory() as home:
         shown = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={home}",
                                 "--virtual-time-budget=10000", "--dump-dom", f"file://{run.page}#{events}/{seed}"],
@@ -289,7 +290,7 @@ def check_browser(run, events, seed, model):
 
 
 def check_image(run, model, image):
-    """Each block that was not durable is on the image what the model says."""
+    """Checks that the image has the model's content in each block that was not durable."""
     with open(image, "rb") as file:
         for address, sectors in model["found"]:
             file.seek(address)
@@ -308,7 +309,7 @@ def check(run, model, mount):
 
 
 def mount_images(mounted, run, cuts, models, image):
-    """Of each cut: what disagrees on its image, or None; and what its mount finds."""
+    """Yields for each cut: the disagreement of its image with the model, or None; and what its mount finds."""
     for (events, seed), model in zip(cuts, models):
         subprocess.run([args.zfusectl, "lab", "crash", run.trace, image, "--trace-data", run.data, "--at", str(events), "--outcome",
                         str(seed), "--force"], check=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The gallery of scripts/replays, made anew: each page shows what it says, and two runs side by side differ in that.
+"""Makes the gallery of scripts/replays: each page shows what its text says, and two runs side by side differ as theirs
+says.
 
     test_gallery.py SCENES ZFUSECTL
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`zfusectl lab crash`: what it makes, and what it refuses.
+"""`zfusectl lab crash`: the images that it makes, and the requests that it refuses.
 
     test_lab.py CRASH ZFUSECTL
 """
@@ -44,7 +44,7 @@ class Lab(unittest.TestCase):
     # ---- what it makes ----
 
     def image_of(self, at, outcome):
-        """Its digest; the checker finds nothing in it."""
+        """Makes an image. The checker must find no error in it. Returns its digest."""
         ran = self.run_lab("--at", str(at), "--outcome", str(outcome), "--force")
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         subprocess.run([ZFUSECTL, "check", "--data", self.path / "image"], stdout=subprocess.DEVNULL, check=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The page of `zfusectl replay` in a headless Chromium: what is on it, asked of the page itself.
+"""The page of `zfusectl replay` in a headless Chromium. The tests read the contents from the page itself.
 
     test_page.py SCENES ZFUSECTL [--every-mark]
 
-With --every-mark also that no event of a long run is without a mark.
+--every-mark: also checks that each event of a long run has a mark.
 """
 import json
 import pathlib
@@ -52,7 +52,7 @@ class TestPage(unittest.TestCase):
         return self.js(f"document.getElementById('{name}').getAttribute('aria-label')")
 
     def table(self, name):
-        """Its rows without the first, lists of cells."""
+        """The rows of a table without the first one, as lists of cells."""
         return self.js(f"[...document.querySelectorAll('#{name} tr')].slice(1).map((row) => [...row.cells].map((c) => c.textContent))")
 
     # ---- the long run: 1 MiB zones, completions out of order ----

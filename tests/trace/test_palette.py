@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The colours of a replay's page: people who see colours otherwise tell them apart too, in each theme and on paper.
+"""The colours of a replay's page: colour-blind people can tell them apart, in each theme and on paper.
 
     test_palette.py PAGE.css
 
-How a colour looks to them: Machado, Oliveira, Fernandes, "A Physiologically-based Model for Simulation of Color Vision
-Deficiency" (2009), all of it missing. How far two are from each other: in CIE L*a*b*, where some 2 can just be seen.
+The simulation of colour blindness: Machado, Oliveira, Fernandes, "A Physiologically-based Model for Simulation of Color
+Vision Deficiency" (2009), for the full deficiency. The distance of two colours is measured in CIE L*a*b*, where people
+can just see a distance of about 2.
 """
 import itertools
 import pathlib
@@ -44,7 +45,7 @@ def lab(colour, sight):
 
 def themes():
     light, dark, paper = (dict(re.findall(r"--(\w+): (#\w+)", block)) for block in re.findall(r":root \{([^}]*)\}", CSS))
-    # On paper of whoever prefers dark.
+    # "paper, dark": printed by a user who prefers the dark theme.
     return {"light": light, "dark": {**light, **dark}, "paper": {**light, **paper}, "paper, dark": {**light, **dark, **paper}}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A run without threads repeats its trace, and the trace tells all that it changed.
+"""A run without threads makes the same trace each time, and the trace has everything that the run changed.
 
     test_repeats.py CRASH ZFUSECTL EVENTS_H
 """
@@ -73,7 +73,7 @@ class Repeats(unittest.TestCase):
         self.assertGreater(len(finished), 0)
 
     def test_every_event_is_told_somewhere(self):
-        """What takes threads aside."""
+        """The traces have every kind of event, except those that only occur with threads."""
         seen = set()
         for record in (*SEEDS, self.find_cut_with_replay()):
             seen |= {event["event"] for event in Trace(ZFUSECTL, self.trace(record)).events}

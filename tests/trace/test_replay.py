@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page of `zfusectl replay`: what is in it, and that no trace, however mangled, breaks it or the model.
+"""The page of `zfusectl replay`: its contents; and no trace, however damaged, breaks the page or the model.
 
     test_replay.py CRASH ZFUSECTL DOCS
 """

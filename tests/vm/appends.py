@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files whose appends are in flight together, and what the drive's own trace says of them.
+"""Files whose appends are in flight together, and checks of these appends in the drive's own trace.
 
-    appends.py write DIRECTORY COPIES     writes files, all at once, and the same bytes to COPIES
+    appends.py write DIRECTORY COPIES     writes files, all at the same time, and the same bytes to COPIES
     appends.py order TRACE                fails unless appends to one zone came back out of order
     appends.py extents TRACE DISK COPIES  fails unless each extent of COPIES/NAME.json (zfusectl file) lies where
-                                          the drive said that appends have landed, with the file's bytes there
+                                          the drive said that appends have landed, and has the file's bytes
 
 TRACE is QEMU's: its events pci_nvme_io_cmd, pci_nvme_write and pci_nvme_enqueue_req_completion, in the order in which
 the drive took commands and answered them.
@@ -54,7 +54,7 @@ def pieces(blocks, most):
 
 
 def write(directory, copies):
-    """Some of them in pieces of many sizes and one fsync, some with each piece durable before the next."""
+    """Writes the files: some in pieces of many sizes with one fsync, some with each piece durable before the next."""
     with concurrent.futures.ThreadPoolExecutor(FILES + DURABLE_FILES) as pool:
         running = []
         for i in range(FILES + DURABLE_FILES):
@@ -70,7 +70,8 @@ def write(directory, copies):
 
 
 def appends_of(trace):
-    """In the order of their completions. A number is used again only after its command was answered."""
+    """The appends in the order of their completions. The drive's trace uses the number of a command again only after
+    its completion."""
     queue_of, underway, answered = {}, {}, []
     for n, line in enumerate(trace.read_text().splitlines()):
         if m := TAKEN.search(line):

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 #
 # Functions that the tests in a virtual machine share, besides those of tests/mount/lib.sh. The tests run as root inside
-# (scripts/vm), where all that they need must be there: a check that would be skipped counts as failed.
+# the machine (scripts/vm). Everything that they need must be there, so a check that is skipped counts as failed.
 [[ -n ${VM_BOOT:-} && -e /run/vm/command ]] || { echo "Bail out! run it with scripts/vm: it resets the machine" && exit 1; }
 export ZFUSE_TEST_INSIDE=yes
 . "$(dirname "${BASH_SOURCE[0]}")/../mount/lib.sh"
 mount_suite=$(dirname "${BASH_SOURCE[0]}")/../mount
 export ZFUSE_TEST_SLOWNESS=8
-# Output and errors leave the machine by one way: what is no result is a comment.
+# Output and errors leave the machine over the same console, so errors are turned into comments.
 exec 2> >(sed -u 's/^/# /')
 
 transport=io_uring
@@ -27,7 +27,8 @@ use_disk() {
 	use_transport "$transport"
 }
 
-# suite NAME SCRIPT [ARGUMENT...]: a script of tests/mount; its checks are ours, as "NAME: CLAIM".
+# suite NAME SCRIPT [ARGUMENT...]: runs a script of tests/mount. Its checks become checks of this test, as "NAME:
+# CLAIM".
 suite() {
 	local name=$1 script=$2 line ended=0
 	shift 2
@@ -43,7 +44,7 @@ suite() {
 	it "$name: $script runs to its end" test $ended -eq 1
 }
 
-# adopt NAME LINE
+# adopt NAME LINE: prints a script's line of result as a result of this test.
 adopt() {
 	local result
 	tests=$((tests + 1))

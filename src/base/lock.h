@@ -32,7 +32,7 @@ enum zf_rank {
 	ZF_RANK_TREE,	 /* one B-tree in memory */
 	ZF_RANK_LOG,	 /* the intent log: operations to be written, records under way */
 	ZF_RANK_ALLOC,	 /* zone table, reservations, streams */
-	ZF_RANK_CACHE,	 /* node cache */
+	ZF_RANK_CACHE,	 /* node cache; copies of blocks written in part */
 	ZF_RANK_POLL,	 /* one thread at a time collects what a device has completed */
 	ZF_RANK_DEV,	 /* device queues */
 	ZF_RANK_HEALTH,	 /* counters of faults, and the state of the scrub */

@@ -20,3 +20,13 @@ void *zf_undumped_alloc(size_t len)
 		zf_undumped(bytes, len);
 	return bytes;
 }
+
+void *zf_undumped_map(size_t len)
+{
+	void *bytes = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (bytes == MAP_FAILED)
+		return NULL;
+	zf_undumped(bytes, len);
+	return bytes;
+}

@@ -19,4 +19,10 @@ void zf_undumped(void *bytes, size_t len);
  */
 void *zf_undumped_alloc(size_t len);
 
+/*
+ * Maps `len` bytes of zeroes; a page takes memory when it is first written. munmap() unmaps them.
+ * NULL: no memory.
+ */
+void *zf_undumped_map(size_t len);
+
 #endif

@@ -518,6 +518,7 @@ static int run(struct zf_daemon *daemon)
 
 	/* Only the last commit is left to do, and no signal may interrupt it. */
 	zf_shutdown_stop(daemon->shutdown);
+	/* The workers first: they hand calls to the droppers. */
 	zf_workers_free(daemon->workers);
 	zf_droppers_free(daemon->droppers);
 	if (daemon->session)

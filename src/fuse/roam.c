@@ -23,22 +23,23 @@
  */
 #define RELEASE_NS (1000 * MS)
 /*
- * A thread is released if twice in turn it waited a quarter of the time, or half of its requests
- * came from clients that moved, and if the idle time of all processors comes to 70 % of one. If
- * less is idle, released threads displace each other: with 16 clients that sync on two processors
- * half of one is idle, and released threads were a third slower.
+ * A thread is released after two looks in turn, in each of which it had waited a quarter of the
+ * time, or half of its requests had come from clients that moved, if the idle time of all
+ * processors between the two comes to 70 % of one. If less is idle, released threads displace each
+ * other: with 16 clients that sync on two processors half of one is idle, and released threads were
+ * a third slower.
  */
 #define WAIT_SHARE   4
 #define MOVED_SHARE  2
 #define IDLE_PERCENT 70
-/* With fewer requests in LOOK_NS, it does not matter whether clients move. */
+/* If fewer requests moved between two looks, a look is not worth the read of /proc/stat. */
 #define MOVED_MIN 100u
 
 static bool waits(const struct zf_roam *roam, const struct zf_roam_sample *sample)
 {
-	uint64_t passed = (uint64_t)(sample->at_ns - roam->before.at_ns);
+	int64_t passed = sample->at_ns - roam->before.at_ns;
 
-	return (sample->wait_ns - roam->before.wait_ns) * WAIT_SHARE >= passed;
+	return (int64_t)(sample->wait_ns - roam->before.wait_ns) * WAIT_SHARE >= passed;
 }
 
 static bool clients_move(const struct zf_roam *roam, const struct zf_roam_sample *sample)
@@ -83,22 +84,30 @@ enum zf_roam_move zf_roam_step(struct zf_roam *roam, const struct zf_roam_sample
 /* ---- clients that move ---- */
 
 /*
- * The processor, plus one, of the queue that the last request of a client came by. Clients whose
- * numbers leave the same remainder share an element, and seem to move if both are active on
- * different processors. Then threads are released where that helps little.
+ * For some clients, the last request: the client's number in the upper half, the processor of the
+ * queue in the lower half. If two clients share an element, a move of either may be missed. The
+ * threads of one program have numbers in turn; they get elements in different cache lines.
  */
-#define CLIENTS 256
-static _Atomic int last_queue[CLIENTS];
+#define LINE	 64u /* bytes of a cache line */
+#define LINES	 32u
+#define PER_LINE (LINE / sizeof(uint64_t))
+static _Alignas(LINE) _Atomic uint64_t last_requests[LINES * PER_LINE];
 
 void zf_roam_count(struct zf_roam *roam, pid_t client)
 {
-	_Atomic int *last = &last_queue[(unsigned int)client % CLIENTS];
+	uint64_t number = (uint32_t)client;
+	_Atomic uint64_t *last =
+		&last_requests[number % LINES * PER_LINE + number / LINES % PER_LINE];
+	uint64_t now = number << 32 | (uint32_t)roam->own;
+	uint64_t before;
 
-	roam->requests++;
-	if (client == 0 || atomic_load_explicit(last, memory_order_relaxed) == roam->own + 1)
+	if (client == 0)
 		return;
-	roam->moved++;
-	atomic_store_explicit(last, roam->own + 1, memory_order_relaxed);
+	before = atomic_load_explicit(last, memory_order_relaxed);
+	roam->requests++;
+	roam->moved += before != now && before >> 32 == number;
+	if (before != now)
+		atomic_store_explicit(last, now, memory_order_relaxed);
 }
 
 /* ---- the kernel's counters ---- */

@@ -24,7 +24,7 @@
 struct zf_roam_sample {
 	int64_t at_ns;	   /* CLOCK_MONOTONIC */
 	uint64_t wait_ns;  /* the time that this thread was ready, and did not run */
-	uint64_t requests; /* of this queue */
+	uint64_t requests; /* of clients, by this queue */
 	uint64_t moved;	   /* those of them whose client's last request came by another queue */
 	/*
 	 * The idle time of all processors, added up; 0: not read, because binding did not hurt.
@@ -61,15 +61,14 @@ void zf_roam_count(struct zf_roam *roam, pid_t client);
 
 /*
  * The calling thread, which may be the thread of a queue, has handled a request of the thread
- * `client`. client 0: the kernel's own request.
+ * `client`. client 0: the kernel names no client, as for RELEASE and for writeback.
  */
 static inline void zf_roam_note(struct zf_roam *roam, pid_t client, int64_t now_ns)
 {
-	if (roam->next_ns == INT64_MAX)
-		return;
-	zf_roam_count(roam, client);
 	if (now_ns >= roam->next_ns)
 		zf_roam_look(roam, now_ns);
+	if (roam->next_ns < INT64_MAX)
+		zf_roam_count(roam, client);
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the daemon keeps for each thread that runs requests, so that the common path shares no cache
- * line between processors. A struct lives until zf_threads_deinit(), because other threads may
- * still read it when its thread has ended.
+ * What the daemon keeps for each thread that runs requests, so that the common path shares hardly
+ * any cache line between processors (the table in roam.c does). A struct lives until
+ * zf_threads_deinit(), because other threads may still read it when its thread has ended.
  */
 #ifndef ZF_FUSE_THREAD_H
 #define ZF_FUSE_THREAD_H

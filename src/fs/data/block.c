@@ -34,13 +34,10 @@ RB_GENERATE(zf_block_tree, zf_block, link, compare)
 
 static void *map_bytes(size_t size)
 {
-	void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *bytes = zf_undumped_map(size);
 
-	if (bytes == MAP_FAILED)
-		return NULL;
-	zf_undumped(bytes, size);
 	/* Asks for huge pages: fewer page faults, if the mapping contains a whole huge page. */
-	if (size >= SLAB_BLOCKS_MAX * ZF_BLOCK_SIZE)
+	if (bytes && size >= SLAB_BLOCKS_MAX * ZF_BLOCK_SIZE)
 		madvise(bytes, size, MADV_HUGEPAGE);
 	return bytes;
 }

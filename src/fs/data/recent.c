@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/bits.h"
 #include "base/hash.h"
@@ -26,6 +27,11 @@ struct zf_recent {
 	struct set sets[];
 };
 
+static size_t size_of(const struct zf_recent *recent)
+{
+	return (size_t)SET_BYTES << recent->bits;
+}
+
 int zf_recent_new(uint64_t bytes, struct zf_recent **ret_recent)
 {
 	struct zf_recent *recent;
@@ -37,7 +43,7 @@ int zf_recent_new(uint64_t bytes, struct zf_recent **ret_recent)
 	if (!recent)
 		return -ENOMEM;
 	recent->bits = bits;
-	recent->bytes = zf_undumped_alloc((size_t)SET_BYTES << bits);
+	recent->bytes = zf_undumped_map(size_of(recent));
 	if (!recent->bytes) {
 		free(recent);
 		return -ENOMEM;
@@ -52,7 +58,7 @@ void zf_recent_free(struct zf_recent *recent)
 	if (!recent)
 		return;
 	zf_mutex_deinit(&recent->lock);
-	free(recent->bytes);
+	munmap(recent->bytes, size_of(recent));
 	free(recent);
 }
 

@@ -203,11 +203,26 @@ void zf_alloc_live_sub(struct zf_alloc *alloc, uint64_t address, uint64_t len)
 	zf_mutex_unlock(&alloc->lock);
 }
 
-void zf_alloc_read_begin(struct zf_alloc *alloc, uint64_t address)
+uint64_t zf_alloc_read_begin(struct zf_alloc *alloc, uint64_t address)
 {
+	struct zf_zone *zone = &alloc->zones[zf_zone_of(alloc->geometry, address)];
+	uint64_t resets;
+
 	zf_mutex_lock(&alloc->lock);
-	alloc->zones[zf_zone_of(alloc->geometry, address)].readers++;
+	zone->readers++;
+	resets = zone->reset_count;
 	zf_mutex_unlock(&alloc->lock);
+	return resets;
+}
+
+uint64_t zf_alloc_resets(struct zf_alloc *alloc, uint64_t address)
+{
+	uint64_t resets;
+
+	zf_mutex_lock(&alloc->lock);
+	resets = alloc->zones[zf_zone_of(alloc->geometry, address)].reset_count;
+	zf_mutex_unlock(&alloc->lock);
+	return resets;
 }
 
 void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address)

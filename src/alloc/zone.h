@@ -168,10 +168,17 @@ void zf_alloc_note_written(struct zf_alloc *alloc, uint64_t address, uint64_t le
 
 /*
  * Between these calls the zone of `address` is not reset. A reader begins while it still holds the
- * lock under which it looked the address up, and ends after its I/O.
+ * lock under which it looked the address up, and ends after its I/O. The first call returns what
+ * zf_alloc_resets() would.
  */
-void zf_alloc_read_begin(struct zf_alloc *alloc, uint64_t address);
+uint64_t zf_alloc_read_begin(struct zf_alloc *alloc, uint64_t address);
 void zf_alloc_read_end(struct zf_alloc *alloc, uint64_t address);
+/*
+ * Returns how often the zone of `address` was reset. Bytes at an address are the same as long as
+ * this number is, unless they are written in place. While a read or an append of the zone has begun
+ * and not ended, the number does not change.
+ */
+uint64_t zf_alloc_resets(struct zf_alloc *alloc, uint64_t address);
 
 /* ---- limits of active zones (limits.c, open.c) ---- */
 

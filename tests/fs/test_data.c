@@ -690,12 +690,13 @@ static void a_tail_that_is_zero_is_not_read_again(void **state)
 }
 
 /* Appends records, each of which begins in the block where the record before it ends. */
-static void append_records(struct data_rig *rig, uint64_t ino, uint64_t from, uint64_t to)
+static void append_records(struct data_rig *rig, uint64_t ino, uint64_t seed, uint64_t from,
+			   uint64_t to)
 {
 	const size_t len = 1000;
 
 	for (uint64_t at = from; at < to; at += len) {
-		data_rig_fill(1, at, buf, len);
+		data_rig_fill(seed, at, buf, len);
 		assert_int_equal(zf_fs_write(rig->fs, &hurried, ino, at, buf, len, 0),
 				 (ssize_t)len);
 		assert_int_equal(zf_fs_fsync(rig->fs, &rig->ctx, ino, true), 0);
@@ -703,26 +704,38 @@ static void append_records(struct data_rig *rig, uint64_t ino, uint64_t from, ui
 }
 
 /* The block that a record was written to in part is not read for the next record (recent.h). */
-static void a_log_is_written_without_reads(void **state)
+static void write_log(uint64_t seed)
 {
 	const struct data_rig_options options = {.seed = 41};
 	struct data_rig rig;
 	uint64_t ino, before;
 
-	(void)state;
 	data_rig_init(&rig, &options);
 	ino = data_rig_make(&rig, "file");
-	data_rig_write_pattern(&rig, ino, 1, 0, 5000);
+	data_rig_write_pattern(&rig, ino, seed, 0, 5000);
 	assert_int_equal(zf_fs_fsync(rig.fs, &rig.ctx, ino, true), 0);
 	before = reads(&rig);
-	append_records(&rig, ino, 5000, 60000);
+	append_records(&rig, ino, seed, 5000, 60000);
 	/* The file is longer now: records are written over older ones. */
-	append_records(&rig, ino, 5000, 40000);
+	append_records(&rig, ino, seed, 5000, 40000);
 	assert_int_equal(reads(&rig), before);
-	data_rig_expect(&rig, ino, 1, 0, 60000);
+	data_rig_expect(&rig, ino, seed, 0, 60000);
 	data_rig_crash(&rig);
-	data_rig_expect(&rig, ino, 1, 0, 60000);
+	data_rig_expect(&rig, ino, seed, 0, 60000);
 	data_rig_deinit(&rig);
+}
+
+static void a_log_is_written_without_reads(void **state)
+{
+	(void)state;
+	write_log(1);
+}
+
+/* The records of the log carry packed blocks: the device has other bytes there than the copy. */
+static void a_log_that_packs_is_written_without_reads(void **state)
+{
+	(void)state;
+	write_log(DATA_RIG_PACKS | 1);
 }
 
 /*
@@ -732,6 +745,7 @@ static void a_log_is_written_without_reads(void **state)
 static void copies_of_old_blocks_are_not_read(void **state)
 {
 	const struct data_rig_options options = {.seed = 42, .zone_count = 16};
+	struct zf_dev_stats stats;
 	struct data_rig rig;
 
 	(void)state;
@@ -739,12 +753,14 @@ static void copies_of_old_blocks_are_not_read(void **state)
 	for (unsigned int turn = 0; turn < 100; turn++) {
 		uint64_t ino = data_rig_make(&rig, "file");
 
-		data_rig_write_pattern(&rig, ino, turn, 0, (150 + turn) * BLOCK + 1);
+		data_rig_write_pattern(&rig, ino, turn, 0, (150 + turn) * BLOCK + 16);
 		data_rig_sync(&rig);
 		for (unsigned int i = 0; i <= 150 + turn; i++)
-			data_rig_expect(&rig, ino, turn, i * BLOCK, 1);
+			data_rig_expect(&rig, ino, turn, i * BLOCK, 16);
 		data_rig_unlink(&rig, "file", ino);
 	}
+	zf_dev_get_stats(rig.dev, &stats);
+	assert_true(stats.resets > 16);
 	data_rig_deinit(&rig);
 }
 
@@ -753,6 +769,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tail_that_is_zero_is_not_read_again),
 		cmocka_unit_test(a_log_is_written_without_reads),
+		cmocka_unit_test(a_log_that_packs_is_written_without_reads),
 		cmocka_unit_test(copies_of_old_blocks_are_not_read),
 		cmocka_unit_test(small_files_live_in_their_item),
 		cmocka_unit_test(a_small_file_shrinks_and_grows),

@@ -271,6 +271,25 @@ static void the_end_of_a_file_is_read_so_too(void **state)
 	data_rig_unlink(&rig, "file", ino);
 }
 
+/* A last block that was written in part is still in memory (fs/data/recent.h): no read is needed. */
+static void the_end_of_a_file_may_be_in_memory(void **state)
+{
+	uint64_t ino = make_landed("file", 1, FILE_SIZE - 1000);
+	struct two_steps steps;
+
+	new_buffer(&steps, 2 * BLOCK);
+	assert_int_equal(begin(&steps, ino, FILE_SIZE - BLOCK + 100, 200), 200);
+	expect_pattern(&steps, 1, FILE_SIZE - BLOCK + 100, 200);
+	assert_int_equal(steps.buf[200], 0xa5);
+	memset(steps.buf, 0xa5, 2 * BLOCK);
+	assert_int_equal(begin(&steps, ino, FILE_SIZE - BLOCK, BLOCK), BLOCK - 1000);
+	expect_pattern(&steps, 1, FILE_SIZE - BLOCK, BLOCK - 1000);
+	assert_int_equal(zf_fs_read(rig.fs, &asks, ino, FILE_SIZE - 2000, steps.buf, 500), 500);
+	expect_pattern(&steps, 1, FILE_SIZE - 2000, 500);
+	free(steps.buf);
+	data_rig_unlink(&rig, "file", ino);
+}
+
 static void several_may_be_under_way(void **state)
 {
 	uint64_t ino = make_landed("file", 1, FILE_SIZE);
@@ -365,6 +384,7 @@ int main(void)
 		cmocka_unit_test(what_was_found_stays_until_it_was_read),
 		cmocka_unit_test(a_truncation_between_the_steps_changes_nothing),
 		cmocka_unit_test(the_end_of_a_file_is_read_so_too),
+		cmocka_unit_test(the_end_of_a_file_may_be_in_memory),
 		cmocka_unit_test(several_may_be_under_way),
 		cmocka_unit_test(a_result_that_is_no_good_is_told),
 		cmocka_unit_test(bytes_that_are_wrong_are_an_error),

@@ -54,7 +54,8 @@ struct zf_mount_options {
 	bool threads;	      /* background commits, flushes, tidying */
 	uint64_t generation;  /* mount this superblock record, read-only; 0: the newest */
 	bool abandon_log;     /* end the log before a part that cannot be read; the rest is lost */
-	uint64_t cache_bytes; /* of nodes in memory; unused inodes: half as much; 0: 64 MiB */
+	uint64_t cache_bytes; /* of nodes in memory; unused inodes: half as much;
+				 copies of data (fs/data/recent.h): a 16th; 0: 64 MiB */
 	uint64_t dirty_bytes; /* of file data not on the device yet; 0: 64 MiB */
 	uint64_t commit_ms;   /* between commits; 0: 5000 */
 	/*

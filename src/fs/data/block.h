@@ -49,8 +49,13 @@ struct zf_block {
 	uint32_t landed_end, landed_end_next;
 	enum zf_block_state state;
 	bool blocked; /* a version in flight has to land first */
-	bool partial; /* its last write did not cover it; it is kept when it has landed (recent.h) */
-	bool lent;    /* it has reserved the block that a ZERO extent keeps here: zf_alloc_lend() */
+	/*
+	 * Its last write did not cover it, so a copy is kept when it lands (recent.h). That is so for
+	 * each block of a file that is written in small pieces, also if a later piece has filled the
+	 * block: a database writes over its log from the start again.
+	 */
+	bool partial;
+	bool lent; /* it has reserved the block that a ZERO extent keeps here: zf_alloc_lend() */
 };
 
 RB_PROTOTYPE(zf_block_tree, zf_block, link, zf_block_compare)

@@ -167,7 +167,7 @@ static int hold_run(struct zf_content *content, const struct run *run)
 	if (r < 0)
 		return r;
 	content->holds |= content->in_place[run->first];
-	zf_alloc_read_begin(alloc, content->source[run->first]);
+	content->resets = zf_alloc_read_begin(alloc, content->source[run->first]);
 	return 0;
 }
 
@@ -213,17 +213,17 @@ static void let_go(struct zf_content *content)
 }
 
 /*
- * Copies a single block that was written lately, so that it need not be read. A longer range has
- * blocks that were written whole, and reads the device for them anyway.
+ * Copies a single block of which there is a copy in memory, so that it need not be read. Longer
+ * ranges are not searched: most of them have to read the device anyway.
  */
 static void take_recent(struct zf_content *content)
 {
+	const struct zf_recent_place place = {content->source[0], content->resets};
 	struct zf_recent *recent = content->reader.inode->fs->flush.recent;
 	uint64_t offset = block_offset(content, 0);
 
-	if (content->count > 1 || content->source[0] <= FROM_DONE || content->in_place[0] ||
-	    !zf_recent_get(recent, content->source[0], content->csum[0],
-			   (uint32_t)(content->from - offset),
+	if (content->count > 1 || place.address <= FROM_DONE || content->in_place[0] ||
+	    !zf_recent_get(recent, &place, content->csum[0], (uint32_t)(content->from - offset),
 			   (uint32_t)(content->to - content->from), content->buf))
 		return;
 	let_go(content);

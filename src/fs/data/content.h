@@ -33,8 +33,9 @@ struct zf_content {
 	uint64_t source[ZF_CONTENT_BLOCKS];
 	uint64_t csum[ZF_CONTENT_BLOCKS];
 	bool in_place[ZF_CONTENT_BLOCKS]; /* without a checksum: fs/map/overwrite.h */
-	bool holds;			  /* `hold` is taken, because some are in place */
-	unsigned int hold;		  /* alloc/overwrite.h */
+	uint64_t resets;   /* of the zone of the last run that was found: zf_alloc_resets() */
+	bool holds;	   /* `hold` is taken, because some are in place */
+	unsigned int hold; /* alloc/overwrite.h */
 };
 
 /*

@@ -116,12 +116,17 @@ static uint64_t take_lent(void *arg, uint64_t len)
 static void keep_partial(struct landing *landing, unsigned int first, unsigned int count)
 {
 	const struct zf_append *append = landing->append;
-	struct zf_recent *recent = append->fs->flush.recent;
+	struct zf_fs *fs = append->fs;
 
-	for (unsigned int i = first; i < first + count; i++)
-		if (append->blocks[i]->partial)
-			zf_recent_keep(recent, append->io.addr + ((uint64_t)i << ZF_BLOCK_SHIFT),
-				       append->blocks[i]->bytes);
+	for (unsigned int i = first; i < first + count; i++) {
+		struct zf_recent_place place = {.address = append->io.addr +
+							   ((uint64_t)i << ZF_BLOCK_SHIFT)};
+
+		if (!append->blocks[i]->partial)
+			continue;
+		place.resets = zf_alloc_resets(fs->alloc, place.address);
+		zf_recent_keep(fs->flush.recent, &place, append->blocks[i]->bytes);
+	}
 }
 
 static void retire(struct landing *landing, unsigned int first, unsigned int count)

@@ -26,6 +26,7 @@
 #include "fs/data/data.h"
 #include "fs/data/delete.h"
 #include "fs/data/flush.h"
+#include "fs/data/recent.h"
 #include "fs/core/inode.h"
 #include "fs/mount/scrubber.h"
 #include "fs/space/reclaim.h"
@@ -176,6 +177,7 @@ static bool is_quiet(struct zf_fs *fs)
 static void give_memory_back(struct zf_fs *fs)
 {
 	zf_block_pool_trim(&fs->flush);
+	zf_recent_trim(fs->flush.recent);
 	malloc_trim(0);
 }
 

@@ -12,9 +12,24 @@
 #include "base/hash.h"
 #include "fs/data/recent.h"
 
-#define SLOTS 8u /* in the smallest struct zf_recent */
+#define SLOTS	   8u		  /* in the smallest struct zf_recent */
+#define SLOTS_MANY UINT64_C(1024) /* in that of set_up() */
 
 static uint8_t block[ZF_BLOCK_SIZE], got[ZF_BLOCK_SIZE];
+static struct zf_recent *recent;
+
+static int set_up(void **state)
+{
+	(void)state;
+	return zf_recent_new(SLOTS_MANY * ZF_BLOCK_SIZE, &recent);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	zf_recent_free(recent);
+	return 0;
+}
 
 /* Fills `block`, and returns its checksum. */
 static uint64_t fill(uint64_t seed)
@@ -30,7 +45,7 @@ static struct zf_recent_place place(unsigned int i)
 		.address = UINT64_C(1) << 40 | (uint64_t)i << ZF_BLOCK_SHIFT, .resets = 3};
 }
 
-static uint64_t keep(struct zf_recent *recent, unsigned int i, uint64_t seed)
+static uint64_t keep(unsigned int i, uint64_t seed)
 {
 	const struct zf_recent_place at = place(i);
 	uint64_t csum = fill(seed);
@@ -39,7 +54,7 @@ static uint64_t keep(struct zf_recent *recent, unsigned int i, uint64_t seed)
 	return csum;
 }
 
-static bool has(struct zf_recent *recent, unsigned int i, uint64_t seed)
+static bool has(unsigned int i, uint64_t seed)
 {
 	const struct zf_recent_place at = place(i);
 	uint64_t csum = fill(seed);
@@ -57,31 +72,26 @@ static bool has(struct zf_recent *recent, unsigned int i, uint64_t seed)
 static void gives_a_part_of_a_block(void **state)
 {
 	struct zf_recent_place at = place(5);
-	struct zf_recent *recent;
 	uint64_t csum;
 
 	(void)state;
-	assert_int_equal(zf_recent_new(1 << 20, &recent), 0);
-	csum = keep(recent, 5, 1);
+	csum = keep(5, 1);
 	memset(got, 0xa5, sizeof(got));
 	assert_true(zf_recent_get(recent, &at, csum, 100, 200, got));
 	assert_memory_equal(got, block + 100, 200);
 	assert_int_equal(got[200], 0xa5);
 	at.address += ZF_BLOCK_SIZE;
 	assert_false(zf_recent_get(recent, &at, csum, 100, 200, got));
-	zf_recent_free(recent);
 }
 
 /* Other data, even with the same checksum, lies at the address when the zone has been reset. */
 static void a_copy_is_of_one_reset(void **state)
 {
 	struct zf_recent_place at = place(5);
-	struct zf_recent *recent;
 	uint64_t csum;
 
 	(void)state;
-	assert_int_equal(zf_recent_new(1 << 20, &recent), 0);
-	csum = keep(recent, 5, 1);
+	csum = keep(5, 1);
 	at.resets++;
 	assert_false(zf_recent_get(recent, &at, csum, 0, ZF_BLOCK_SIZE, got));
 	fill(2);
@@ -89,83 +99,78 @@ static void a_copy_is_of_one_reset(void **state)
 	assert_false(zf_recent_get(recent, &at, csum, 0, ZF_BLOCK_SIZE, got));
 	assert_true(zf_recent_get(recent, &at, fill(2), 0, ZF_BLOCK_SIZE, got));
 	assert_memory_equal(got, block, ZF_BLOCK_SIZE);
-	assert_true(has(recent, 5, 1));
-	zf_recent_free(recent);
+	assert_true(has(5, 1));
 }
 
 static void a_copy_is_verified(void **state)
 {
-	struct zf_recent *recent;
 
 	(void)state;
-	assert_int_equal(zf_recent_new(1 << 20, &recent), 0);
-	keep(recent, 5, 1);
-	assert_false(has(recent, 5, 2));
-	assert_true(has(recent, 5, 1));
-	zf_recent_free(recent);
+	keep(5, 1);
+	assert_false(has(5, 2));
+	assert_true(has(5, 1));
 }
 
 static void the_oldest_copy_makes_room(void **state)
 {
-	struct zf_recent *recent;
 
 	(void)state;
-	assert_int_equal(zf_recent_new(1, &recent), 0);
 	for (unsigned int i = 0; i < SLOTS; i++)
-		keep(recent, i, i);
+		keep(i, i);
 	for (unsigned int i = 0; i < SLOTS; i++)
-		assert_true(has(recent, i, i));
-	keep(recent, SLOTS, SLOTS);
-	assert_false(has(recent, 0, 0));
-	keep(recent, SLOTS + 1, SLOTS + 1);
-	assert_false(has(recent, 1, 1));
+		assert_true(has(i, i));
+	keep(SLOTS, SLOTS);
+	assert_false(has(0, 0));
+	keep(SLOTS + 1, SLOTS + 1);
+	assert_false(has(1, 1));
 	for (unsigned int i = 2; i < SLOTS + 2; i++)
-		assert_true(has(recent, i, i));
-	zf_recent_free(recent);
+		assert_true(has(i, i));
 }
 
 static void all_copies_are_given_back(void **state)
 {
-	struct zf_recent *recent;
 
 	(void)state;
-	assert_int_equal(zf_recent_new(1 << 20, &recent), 0);
 	for (unsigned int i = 0; i < 100; i++)
-		keep(recent, i, i);
+		keep(i, i);
 	zf_recent_trim(recent);
 	for (unsigned int i = 0; i < 100; i++)
-		assert_false(has(recent, i, i));
-	keep(recent, 5, 1);
-	assert_true(has(recent, 5, 1));
-	zf_recent_free(recent);
+		assert_false(has(i, i));
+	keep(5, 1);
+	assert_true(has(5, 1));
 }
 
 /* The last blocks of many files, one after the other on the device: most are there. */
 static void addresses_are_spread_over_all_sets(void **state)
 {
-	const unsigned int count = 1024; /* as many as there are slots */
-	struct zf_recent *recent;
 	unsigned int found = 0;
 
 	(void)state;
-	assert_int_equal(zf_recent_new((uint64_t)count << ZF_BLOCK_SHIFT, &recent), 0);
-	for (unsigned int i = 0; i < count; i++)
-		keep(recent, 3 * i, i);
-	for (unsigned int i = 0; i < count; i++)
-		found += has(recent, 3 * i, i);
-	assert_in_range(found, count * 3 / 4, count);
-	zf_recent_free(recent);
+	for (unsigned int i = 0; i < SLOTS_MANY; i++)
+		keep(3 * i, i);
+	for (unsigned int i = 0; i < SLOTS_MANY; i++)
+		found += has(3 * i, i);
+	assert_in_range(found, SLOTS_MANY * 3 / 4, SLOTS_MANY);
 }
+
+static int set_up_smallest(void **state)
+{
+	(void)state;
+	return zf_recent_new(1, &recent);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gives_a_part_of_a_block),
-		cmocka_unit_test(a_copy_is_of_one_reset),
-		cmocka_unit_test(a_copy_is_verified),
-		cmocka_unit_test(the_oldest_copy_makes_room),
-		cmocka_unit_test(all_copies_are_given_back),
-		cmocka_unit_test(addresses_are_spread_over_all_sets),
+		TEST(gives_a_part_of_a_block),
+		TEST(a_copy_is_of_one_reset),
+		TEST(a_copy_is_verified),
+		cmocka_unit_test_setup_teardown(the_oldest_copy_makes_room, set_up_smallest,
+						tear_down),
+		TEST(all_copies_are_given_back),
+		TEST(addresses_are_spread_over_all_sets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ struct zf_flush {
 	_Atomic uint64_t flight_bytes; /* the part of used_bytes that appends have taken */
 	_Atomic uint64_t begun, ended; /* appends that were made, and freed, since the mount */
 	uint32_t limit_blocks;	       /* the most blocks of one append */
-	struct zf_recent *recent;      /* has a lock of its own */
+	struct zf_recent *recent;      /* has locks of its own */
 	atomic_bool wanted;	       /* the flusher is to start everything */
 	atomic_uint writers_waiting;   /* threads that wait in zf_flush_admit() for room */
 	atomic_uint zone_no;	       /* the zone of the last append */

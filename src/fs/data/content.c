@@ -34,6 +34,7 @@ static void init(struct zf_content *content, struct zf_inode *inode, uint64_t fr
 	content->to = to;
 	content->buf = buf;
 	content->buf_end = from + room;
+	content->resets = 0;
 	content->holds = false;
 	memset(content->source, 0, content->count * sizeof(content->source[0]));
 }

@@ -175,7 +175,7 @@ int zf_disk_check_for_image(const struct zf_disk *disk, const struct zf_report *
 	return -EINVAL;
 }
 
-/* ---- who uses it ---- */
+/* ---- programs that use the disk ---- */
 
 /*
  * A line of mountinfo: "36 35 98:0 /root /where options - type source super-options". A filesystem

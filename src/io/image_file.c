@@ -47,7 +47,7 @@ int zf_image_file_fail(const struct zf_report *report, const char *path, int err
 	return error;
 }
 
-/* ---- who holds it ---- */
+/* ---- programs that hold the file ---- */
 
 /*
  * The process, other than `except`, that has a flock on this file; 0: unknown. A line of

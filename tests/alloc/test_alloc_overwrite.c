@@ -105,7 +105,7 @@ static uint8_t role_of(struct world *world, uint64_t address)
 	return zone.role;
 }
 
-static void what_is_taken_is_nobody_elses(void **state)
+static void a_taken_block_is_given_to_no_other(void **state)
 {
 	struct world w;
 	uint64_t a, b, c;
@@ -303,7 +303,7 @@ static void a_replay_claims_what_records_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_taken_is_nobody_elses),
+		cmocka_unit_test(a_taken_block_is_given_to_no_other),
 		cmocka_unit_test(what_is_given_back_unused_is_free_at_once),
 		cmocka_unit_test(what_is_freed_waits_for_two_commits_or_for_one_if_need_be),
 		cmocka_unit_test(holds_keep_what_was_freed_after_they_were_taken),

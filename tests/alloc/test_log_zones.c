@@ -330,7 +330,7 @@ static void warm_zones_are_the_logs_and_conventional_ones_are_left(void **state)
 	close_world(&w);
 }
 
-/* ---- what is the log's is nobody else's ---- */
+/* ---- the log's zones are used for nothing else ---- */
 
 static void a_named_zone_is_neither_emptied_nor_reset_nor_finished(void **state)
 {

@@ -265,7 +265,7 @@ static uint32_t next_victim(struct world *w, enum zf_reclaim_need need)
 
 /* ---- victims ---- */
 
-static void who_waits_gets_the_zone_with_the_most_garbage_however_little(void **state)
+static void a_thread_that_waits_gets_the_zone_with_the_most_garbage_however_little(void **state)
 {
 	struct world w;
 	uint32_t a, b;
@@ -764,7 +764,7 @@ static void at_random(const struct shape *shape, uint64_t number)
 	free(w);
 }
 
-static void who_is_told_that_reclaim_would_help_gets_his_room_and_nobody_else(void **state)
+static void the_request_that_reclaim_would_help_gets_the_space_and_no_other(void **state)
 {
 	uint64_t first = seed;
 
@@ -915,7 +915,8 @@ static void the_target_is_what_is_worth_a_commit(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_waits_gets_the_zone_with_the_most_garbage_however_little),
+		cmocka_unit_test(
+			a_thread_that_waits_gets_the_zone_with_the_most_garbage_however_little),
 		cmocka_unit_test(in_peace_old_garbage_is_worth_more_than_young),
 		cmocka_unit_test(a_zone_is_no_victim_while_something_is_about_it),
 		cmocka_unit_test(the_logs_zones_are_no_victims_until_it_has_left_them),
@@ -930,7 +931,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_available_follows_what_is_done),
 		cmocka_unit_test(the_target_is_counted_in_zones_beyond_what_others_need),
 		cmocka_unit_test(the_target_is_what_is_worth_a_commit),
-		cmocka_unit_test(who_is_told_that_reclaim_would_help_gets_his_room_and_nobody_else),
+		cmocka_unit_test(the_request_that_reclaim_would_help_gets_the_space_and_no_other),
 	};
 
 	if (argc > 1)

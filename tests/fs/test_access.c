@@ -93,7 +93,7 @@ static void a_day_later_a_read_counts_again(void **state)
 	assert_int_equal(atime_after(rig, file, 10 + 86400), 86410);
 }
 
-static void who_does_not_want_it_leaves_it_alone(void **state)
+static void no_atime_and_the_inode_flag_keep_the_access_time(void **state)
 {
 	struct names_rig *rig = *state;
 	uint64_t file = rig_make(rig, ROOT, "file", S_IFREG | 0644);
@@ -223,7 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_first_read_after_a_change_counts),
 		TEST(a_day_later_a_read_counts_again),
-		TEST(who_does_not_want_it_leaves_it_alone),
+		TEST(no_atime_and_the_inode_flag_keep_the_access_time),
 		TEST(mount_options_are_obeyed),
 		TEST(access_times_are_stored),
 		TEST(an_inode_leaves_the_list_of_dirty_ones),

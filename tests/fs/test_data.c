@@ -423,7 +423,7 @@ static void writing_changes_times_and_privileges(void **state)
 
 static const struct zf_ctx hurried = {.may_wait = false};
 
-static void who_may_not_wait_gets_eagain_and_changes_nothing(void **state)
+static void a_write_that_may_not_wait_gets_eagain_and_changes_nothing(void **state)
 {
 	struct data_rig_options options = {.seed = 12, .dirty_bytes = 16 * BLOCK};
 	struct data_rig rig;
@@ -469,7 +469,7 @@ static void leave_no_room_before_a_commit(struct data_rig *rig)
  * The first block of the write has kept space, or is dirty, and the second block has to wait for
  * space. A short answer would reach the program as a short write.
  */
-static void who_may_not_wait_writes_all_or_nothing(void **state)
+static void a_write_that_may_not_wait_writes_all_or_nothing(void **state)
 {
 	struct data_rig_options options = {.seed = 13};
 	struct data_rig rig;
@@ -786,8 +786,8 @@ int main(void)
 		cmocka_unit_test(seeking_finds_data_and_holes),
 		cmocka_unit_test(the_largest_file_is_the_largest),
 		cmocka_unit_test(writing_changes_times_and_privileges),
-		cmocka_unit_test(who_may_not_wait_gets_eagain_and_changes_nothing),
-		cmocka_unit_test(who_may_not_wait_writes_all_or_nothing),
+		cmocka_unit_test(a_write_that_may_not_wait_gets_eagain_and_changes_nothing),
+		cmocka_unit_test(a_write_that_may_not_wait_writes_all_or_nothing),
 		cmocka_unit_test(more_than_a_round_has_to_wait),
 		cmocka_unit_test(a_dsync_write_is_durable),
 		cmocka_unit_test(damaged_data_is_never_returned),

@@ -336,7 +336,7 @@ static void every_open_file_is_told_of_lost_data_once(void **state)
 
 /* syncfs, a query of the extents, a rename over another file, an fsync of a directory and an fsync
  * without a cursor do not take the error. */
-static void nobody_takes_the_error_of_an_open_file(void **state)
+static void other_calls_do_not_take_the_error_of_an_open_file(void **state)
 {
 	struct data_rig_options options = {.seed = 2};
 	struct zf_error_cursor writer, syncer = {0};
@@ -399,7 +399,7 @@ static void a_durable_write_says_that_data_is_lost(void **state)
 }
 
 /* The file is not open, and memory holds as few inodes as possible. */
-static void an_error_that_nobody_was_told_of_waits_for_the_next_to_open_the_file(void **state)
+static void an_unreported_error_is_reported_to_the_next_open_file(void **state)
 {
 	struct data_rig_options options = {.seed = 2, .cache_bytes = 1};
 	struct zf_error_cursor first, second, third;
@@ -426,7 +426,7 @@ static void an_error_that_nobody_was_told_of_waits_for_the_next_to_open_the_file
 }
 
 /* A kernel reference means that the file may be open. Without one the inode may leave memory. */
-static void an_error_stays_for_those_who_have_the_file_open(void **state)
+static void an_error_stays_for_each_open_file(void **state)
 {
 	struct data_rig_options options = {.seed = 2, .cache_bytes = 1};
 	struct zf_error_cursor told, open;
@@ -976,11 +976,10 @@ int main(void)
 		cmocka_unit_test(bytes_that_were_cut_off_stay_away_when_zeroes_are_lost),
 		cmocka_unit_test(what_was_allocated_stays_when_zeroes_before_it_are_lost),
 		cmocka_unit_test(every_open_file_is_told_of_lost_data_once),
-		cmocka_unit_test(nobody_takes_the_error_of_an_open_file),
+		cmocka_unit_test(other_calls_do_not_take_the_error_of_an_open_file),
 		cmocka_unit_test(a_durable_write_says_that_data_is_lost),
-		cmocka_unit_test(
-			an_error_that_nobody_was_told_of_waits_for_the_next_to_open_the_file),
-		cmocka_unit_test(an_error_stays_for_those_who_have_the_file_open),
+		cmocka_unit_test(an_unreported_error_is_reported_to_the_next_open_file),
+		cmocka_unit_test(an_error_stays_for_each_open_file),
 		cmocka_unit_test(the_last_unmount_says_that_data_was_lost),
 		cmocka_unit_test(what_is_lost_leaves_room_for_what_comes),
 		cmocka_unit_test(after_a_flush_that_failed_nothing_is_acknowledged),

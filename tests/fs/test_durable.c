@@ -277,7 +277,7 @@ static int sync_by_record(struct data_rig *rig, uint64_t ino)
 	return zf_fs_fsync(rig->fs, &ctx, ino, true);
 }
 
-static void what_takes_more_than_a_record_is_left_to_who_may_wait(void **state)
+static void a_sync_that_needs_more_than_a_record_is_left_to_a_call_that_may_wait(void **state)
 {
 	struct zf_dev_stats before, after;
 	struct data_rig rig;
@@ -447,7 +447,8 @@ int main(void)
 		cmocka_unit_test(what_a_truncated_file_got_follows_when_it_is_closed),
 		cmocka_unit_test(what_a_truncated_file_got_follows_as_a_whole),
 		cmocka_unit_test(a_log_block_that_cannot_be_read_ends_the_epoch),
-		cmocka_unit_test(what_takes_more_than_a_record_is_left_to_who_may_wait),
+		cmocka_unit_test(
+			a_sync_that_needs_more_than_a_record_is_left_to_a_call_that_may_wait),
 		cmocka_unit_test(nothing_is_reset_before_a_record_of_this_mount),
 		cmocka_unit_test(several_damaged_superblocks_have_all_nodes_read),
 	};

@@ -113,7 +113,7 @@ static void init_rig(struct data_rig *rig, uint64_t dirty_bytes)
 }
 
 /* A quarter of the bound is too little data for an append, unless a writer waits. */
-static void what_is_placed_is_written_for_who_waits(void **state)
+static void placed_blocks_are_written_for_a_thread_that_waits(void **state)
 {
 	struct data_rig rig;
 	struct writer first = {.rig = &rig, .len = 256 * KIB};
@@ -128,7 +128,7 @@ static void what_is_placed_is_written_for_who_waits(void **state)
 	data_rig_deinit(&rig);
 }
 
-static void what_is_given_back_is_there_for_who_waits(void **state)
+static void memory_given_back_goes_to_a_thread_that_waits(void **state)
 {
 	struct data_rig rig;
 	struct writer first = {.rig = &rig, .len = 960 * KIB, .flags = ZF_WRITE_APPEND};
@@ -215,7 +215,7 @@ static void memory_goes_back_when_there_is_nothing_to_do(void **state)
 	data_rig_deinit(&rig);
 }
 
-static void memory_that_somebody_has_stays(void **state)
+static void memory_in_use_stays(void **state)
 {
 	const struct data_rig_options options = {0};
 	struct data_rig rig;
@@ -305,11 +305,11 @@ static void a_crowd_of_writers_never_waits_for_the_next_commit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_placed_is_written_for_who_waits),
-		cmocka_unit_test(what_is_given_back_is_there_for_who_waits),
+		cmocka_unit_test(placed_blocks_are_written_for_a_thread_that_waits),
+		cmocka_unit_test(memory_given_back_goes_to_a_thread_that_waits),
 		cmocka_unit_test(what_an_fsync_leaves_behind_is_written),
 		cmocka_unit_test(memory_goes_back_when_there_is_nothing_to_do),
-		cmocka_unit_test(memory_that_somebody_has_stays),
+		cmocka_unit_test(memory_in_use_stays),
 		cmocka_unit_test(a_crowd_of_writers_never_waits_for_the_next_commit),
 	};
 

@@ -349,7 +349,7 @@ static void start(struct writer *writer, struct full *full, uint64_t writer_seed
 }
 
 /* The writers together want more than the slack, whose zones are small. */
-static void writers_who_share_the_slack_are_all_served(void **state)
+static void writers_that_share_the_slack_are_all_served(void **state)
 {
 	struct writer *writers = calloc(WRITERS, sizeof(*writers));
 	struct full *full = malloc(sizeof(*full));
@@ -369,7 +369,7 @@ static void writers_who_share_the_slack_are_all_served(void **state)
 }
 
 /* Acts as a writer that has reserved the whole slack, and does not write for a while. */
-static void who_finds_the_slack_in_use_waits_for_its_writer(void **state)
+static void a_writer_that_finds_the_slack_in_use_waits(void **state)
 {
 	struct writer *writer = calloc(1, sizeof(*writer));
 	struct full *full = malloc(sizeof(*full));
@@ -495,7 +495,7 @@ static void note_and_discard(struct zf_drop *drop)
 }
 
 /* Dirty blocks hold the space that they borrowed until they are dropped: no one else gets it. */
-static void what_is_punched_while_it_is_dirty_is_lent_to_nobody_else(void **state)
+static void space_punched_while_dirty_is_lent_to_no_other(void **state)
 {
 	struct full *full = malloc(sizeof(*full));
 	struct data_rig *rig = &full->rig;
@@ -618,11 +618,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_allocated_can_be_overwritten_in_pieces),
 		cmocka_unit_test(what_is_zeroed_can_be_overwritten_block_by_block),
 		cmocka_unit_test(what_write_zeroes_made_can_be_overwritten_again_and_again),
-		cmocka_unit_test(writers_who_share_the_slack_are_all_served),
-		cmocka_unit_test(who_finds_the_slack_in_use_waits_for_its_writer),
+		cmocka_unit_test(writers_that_share_the_slack_are_all_served),
+		cmocka_unit_test(a_writer_that_finds_the_slack_in_use_waits),
 		cmocka_unit_test(zeroes_of_most_of_the_disk_can_be_overwritten),
 		cmocka_unit_test(kept_space_is_given_back_when_full),
-		cmocka_unit_test(what_is_punched_while_it_is_dirty_is_lent_to_nobody_else),
+		cmocka_unit_test(space_punched_while_dirty_is_lent_to_no_other),
 		cmocka_unit_test(crashes_on_a_full_filesystem_leave_it_usable),
 		cmocka_unit_test(punching_within_blocks_goes_on_and_leaves_what_is_kept),
 	};

@@ -145,7 +145,7 @@ static uint64_t commits(struct data_rig *rig)
 }
 
 /* The zones that reclaim is writing use up the limit. A writer only waits for these zones. */
-static void who_finds_too_many_active_waits_for_them(void **state)
+static void an_append_waits_while_too_many_zones_are_active(void **state)
 {
 	const struct data_rig_options options = {
 		.seed = 1, .max_active = 6, .threads = true, .commit_ms = 100000};
@@ -178,7 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failed_append_finds_a_zone_though_others_wait_for_it),
 		cmocka_unit_test(a_zone_that_cannot_be_finished_is_told_of),
-		cmocka_unit_test(who_finds_too_many_active_waits_for_them),
+		cmocka_unit_test(an_append_waits_while_too_many_zones_are_active),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

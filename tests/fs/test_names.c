@@ -388,7 +388,7 @@ static void a_read_only_mount_refuses_every_change(void **state)
 	rig->fs->read_only = false;
 }
 
-static void who_must_not_wait_is_told_and_has_changed_nothing(void **state)
+static void a_call_that_must_not_wait_gets_eagain_and_changes_nothing(void **state)
 {
 	struct names_rig *rig = *state;
 	char name[16];
@@ -462,7 +462,7 @@ int main(void)
 		TEST(many_names_of_one_inode_are_each_found_and_removed),
 		TEST(symbolic_links_hold_targets_of_every_length),
 		TEST(a_read_only_mount_refuses_every_change),
-		TEST(who_must_not_wait_is_told_and_has_changed_nothing),
+		TEST(a_call_that_must_not_wait_gets_eagain_and_changes_nothing),
 		TEST(a_full_filesystem_still_removes_names),
 	};
 

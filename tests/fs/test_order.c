@@ -234,7 +234,7 @@ static void what_landed_is_flushed_before_the_log_tells_of_it(void **state)
 }
 
 /* Neither the truncation nor the close has made anything durable, or waited for it. */
-static void until_it_has_landed_nobody_waits(void **state)
+static void no_call_waits_until_the_data_has_landed(void **state)
 {
 	struct zf_dev_stats before, after;
 
@@ -256,7 +256,7 @@ int main(void)
 		cmocka_unit_test(a_hole_replaces_a_file_whole),
 		cmocka_unit_test(a_file_that_is_written_again_is_empty_at_worst),
 		cmocka_unit_test(what_landed_is_flushed_before_the_log_tells_of_it),
-		cmocka_unit_test(until_it_has_landed_nobody_waits),
+		cmocka_unit_test(no_call_waits_until_the_data_has_landed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,7 +191,7 @@ static void a_crash_between_these_leaves_the_rest_to_the_mount(void **state)
 	assert_int_equal(rig_inode_count(rig), 1);
 }
 
-static void data_that_nobody_can_read_any_more_is_not_written(void **state)
+static void data_that_can_no_longer_be_read_is_not_written(void **state)
 {
 	struct names_rig *rig = *state;
 	uint64_t file = rig_make(rig, ROOT, "file", S_IFREG | 0644), appends;
@@ -366,7 +366,7 @@ int main(void)
 		TEST(very_many_attributes_go_in_several_transactions),
 		TEST(very_many_extents_go_in_several_transactions),
 		TEST(a_crash_between_these_leaves_the_rest_to_the_mount),
-		TEST(data_that_nobody_can_read_any_more_is_not_written),
+		TEST(data_that_can_no_longer_be_read_is_not_written),
 		TEST(a_temporary_file_may_get_a_name),
 		TEST(an_inode_without_names_that_is_no_orphan_is_damage),
 		TEST(an_orphan_that_has_a_name_is_left_alone),

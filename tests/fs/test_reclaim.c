@@ -92,7 +92,7 @@ static void expect(struct data_rig *rig, uint64_t ino, uint64_t offset, uint64_t
 	assert_memory_equal(buf, wanted, len);
 }
 
-/* ---- who is waited for ---- */
+/* ---- what reclaim waits for ---- */
 
 void __real_zf_rwlock_rdlock(struct zf_rwlock *rwlock);
 void __wrap_zf_rwlock_rdlock(struct zf_rwlock *rwlock);

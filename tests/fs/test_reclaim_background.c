@@ -245,7 +245,7 @@ static void *try_one(void *arg)
 	return (void *)(intptr_t)zf_reclaim_try_one(rig->fs, ZF_RECLAIM_URGENT);
 }
 
-static void who_may_not_wait_is_told_that_others_are_at_it(void **state)
+static void a_call_that_may_not_wait_is_told_that_another_thread_reclaims(void **state)
 {
 	const struct data_rig_options options = {.seed = 6};
 	uint64_t ino[FILES];
@@ -336,7 +336,7 @@ int main(void)
 		cmocka_unit_test(a_commit_in_time_brings_what_is_coming),
 		cmocka_unit_test(a_read_only_mount_leaves_all_as_it_is),
 		cmocka_unit_test(the_target_is_what_the_mount_says),
-		cmocka_unit_test(who_may_not_wait_is_told_that_others_are_at_it),
+		cmocka_unit_test(a_call_that_may_not_wait_is_told_that_another_thread_reclaims),
 		cmocka_unit_test(what_cannot_be_read_does_not_count_as_changed),
 		cmocka_unit_test(what_is_deleted_goes_soon),
 	};

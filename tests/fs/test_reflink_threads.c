@@ -107,7 +107,7 @@ static void *give_up_together(void *arg)
 
 /* ---- all kinds of things ---- */
 
-static void copy_from_somebody(struct worker *worker)
+static void copy_from_another_file(struct worker *worker)
 {
 	struct shared *shared = worker->shared;
 	unsigned int other = (unsigned int)zf_rng_below(&worker->rng, WORKERS);
@@ -156,7 +156,7 @@ static void *do_anything(void *arg)
 	for (unsigned int i = 0; i < shared->rounds && atomic_load(&shared->failures) == 0; i++) {
 		switch (zf_rng_below(&worker->rng, 10)) {
 		case 0 ... 3:
-			copy_from_somebody(worker);
+			copy_from_another_file(worker);
 			break;
 		case 4 ... 5:
 			write_some(worker);

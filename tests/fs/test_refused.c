@@ -434,7 +434,7 @@ static void what_was_being_read_can_be_used_afterwards(void **state)
 	full_deinit(&full);
 }
 
-static void who_wants_less_gets_it(void **state)
+static void a_smaller_request_is_granted(void **state)
 {
 	struct data_rig rig;
 	uint64_t ino;
@@ -664,7 +664,7 @@ static unsigned int count_granted(const struct data_rig_options *options, bool f
 	return model.granted;
 }
 
-static void nobody_is_refused_what_trying_would_give(void **state)
+static void no_request_is_refused_that_a_try_would_grant(void **state)
 {
 	(void)state;
 	for (size_t s = 0; s < ZF_ARRAY_SIZE(shapes); s++) {
@@ -684,11 +684,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_was_freed_can_be_used_at_once),
 		cmocka_unit_test(so_can_what_is_deleted_later),
 		cmocka_unit_test(what_was_being_read_can_be_used_afterwards),
-		cmocka_unit_test(who_wants_less_gets_it),
+		cmocka_unit_test(a_smaller_request_is_granted),
 		cmocka_unit_test(each_reason_is_one),
 		cmocka_unit_test(nothing_is_remembered_of_an_effort_that_came_too_early),
 		cmocka_unit_test(an_effort_ends_that_leaves_as_much_garbage_twice),
-		cmocka_unit_test(nobody_is_refused_what_trying_would_give),
+		cmocka_unit_test(no_request_is_refused_that_a_try_would_grant),
 	};
 
 	if (argc > 1)

@@ -536,7 +536,7 @@ static void copies_of_what_is_committed_share_it(void **state)
 	replay_rig_deinit(&rig);
 }
 
-static void copies_share_what_nobody_has_any_more(void **state)
+static void copies_share_data_whose_file_is_deleted(void **state)
 {
 	uint64_t in, out, third;
 
@@ -979,7 +979,7 @@ int main(void)
 		cmocka_unit_test(written_zeroes_come_back_guaranteed),
 		cmocka_unit_test(a_file_replaced_by_rename_is_whole),
 		cmocka_unit_test(copies_of_what_is_committed_share_it),
-		cmocka_unit_test(copies_share_what_nobody_has_any_more),
+		cmocka_unit_test(copies_share_data_whose_file_is_deleted),
 		cmocka_unit_test(a_copy_logged_before_its_source),
 		cmocka_unit_test(bytes_that_moved_within_a_file),
 		cmocka_unit_test(bodies_are_applied_by_number_whatever_record_they_are_in),

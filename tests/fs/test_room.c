@@ -878,7 +878,7 @@ static void what_was_truncated_in_flight_comes_back(void **state)
 }
 
 /* A writer that waits for room lands the data of other files; errors stay with those files. */
-static void an_error_is_told_to_whose_data_it_was(void **state)
+static void an_error_is_told_to_the_file_that_lost_data(void **state)
 {
 	struct data_rig_options options = smallest;
 	struct zf_error_cursor errors;
@@ -917,7 +917,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(names_take_the_place_of_garbage),
 		cmocka_unit_test(what_gives_back_works_when_all_is_full),
 		cmocka_unit_test(what_was_truncated_in_flight_comes_back),
-		cmocka_unit_test(an_error_is_told_to_whose_data_it_was),
+		cmocka_unit_test(an_error_is_told_to_the_file_that_lost_data),
 		cmocka_unit_test(what_is_accepted_stays_and_nothing_is_refused_while_there_is_room),
 	};
 

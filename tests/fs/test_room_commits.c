@@ -77,7 +77,7 @@ static void a_writer_without_help_commits_for_several_zones_at_once(void **state
 	run(0);
 }
 
-static void so_does_one_who_is_quicker_than_his_help(void **state)
+static void so_does_a_writer_that_is_quicker_than_its_help(void **state)
 {
 	(void)state;
 	run(ZONE / 2);
@@ -87,7 +87,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_writer_without_help_commits_for_several_zones_at_once),
-		cmocka_unit_test(so_does_one_who_is_quicker_than_his_help),
+		cmocka_unit_test(so_does_a_writer_that_is_quicker_than_its_help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

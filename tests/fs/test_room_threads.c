@@ -271,19 +271,19 @@ static ssize_t write_while_closing(bool deletes, unsigned int after_ms)
 }
 
 /* close() returns before the daemon hears of it. */
-static void who_needs_room_waits_for_a_close_under_way(void **state)
+static void a_request_for_room_waits_for_a_close_under_way(void **state)
 {
 	(void)state;
 	assert_int_equal(write_while_closing(false, 30), sizeof(buf));
 }
 
-static void who_needs_room_waits_as_long_as_something_is_deleted(void **state)
+static void a_request_for_room_waits_as_long_as_something_is_deleted(void **state)
 {
 	(void)state;
 	assert_int_equal(write_while_closing(true, 300), sizeof(buf));
 }
 
-static void who_needs_room_does_not_wait_long_for_what_stays_open(void **state)
+static void a_request_for_room_does_not_wait_long_for_open_files(void **state)
 {
 	(void)state;
 	assert_int_equal(write_while_closing(false, 1000), -ENOSPC);
@@ -308,7 +308,7 @@ static void *seek_room(void *arg)
 }
 
 /* A request for nothing is granted unless another thread has, or wants, the turn. */
-static bool is_nobodys_turn(struct data_rig *rig)
+static bool is_no_turn(struct data_rig *rig)
 {
 	return zf_room_reserve(rig->fs, ZF_RESERVE_NORMAL, 0, 0, NULL) == 0;
 }
@@ -322,7 +322,7 @@ static bool others_have_their_turn(struct data_rig *rig)
 
 	assert_int_equal(pthread_create(&thread, NULL, seek_room, &seeker), 0);
 	while (!atomic_load(&seeker.done)) {
-		bool free = is_nobodys_turn(rig);
+		bool free = is_no_turn(rig);
 		uint64_t began = atomic_load(&seeker.began_ns);
 
 		had |= free && began > 0 && zf_room_now_ns() > began + 20000000 &&
@@ -393,7 +393,7 @@ int __wrap_zf_flush_land_all(struct zf_fs *fs)
 }
 
 /* Without a bound of the search this test hangs. */
-static void who_needs_room_does_not_wait_for_ever_beside_deletions(void **state)
+static void a_request_for_room_does_not_wait_for_ever_beside_deletions(void **state)
 {
 	struct data_rig rig;
 	uint64_t ino, file;
@@ -415,12 +415,12 @@ static void who_needs_room_does_not_wait_for_ever_beside_deletions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_needs_room_waits_for_a_close_under_way),
-		cmocka_unit_test(who_needs_room_waits_as_long_as_something_is_deleted),
-		cmocka_unit_test(who_needs_room_does_not_wait_long_for_what_stays_open),
+		cmocka_unit_test(a_request_for_room_waits_for_a_close_under_way),
+		cmocka_unit_test(a_request_for_room_waits_as_long_as_something_is_deleted),
+		cmocka_unit_test(a_request_for_room_does_not_wait_long_for_open_files),
 		cmocka_unit_test(others_have_their_turn_while_one_waits_for_a_close),
 		cmocka_unit_test(a_write_waits_for_a_close_once),
-		cmocka_unit_test(who_needs_room_does_not_wait_for_ever_beside_deletions),
+		cmocka_unit_test(a_request_for_room_does_not_wait_for_ever_beside_deletions),
 		cmocka_unit_test(writers_wait_only_where_reclaim_can_help),
 		cmocka_unit_test(a_write_waits_a_tenth_of_a_second_at_most),
 		cmocka_unit_test(writers_go_on_when_it_is_nearly_full),

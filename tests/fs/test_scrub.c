@@ -184,7 +184,7 @@ static void damaged_data_is_told_by_file_and_place(void **state)
 	data_rig_deinit(&rig);
 }
 
-static void whatever_nobody_names_is_not_looked_at(void **state)
+static void data_that_no_file_names_is_not_read(void **state)
 {
 	struct data_rig rig;
 	uint64_t ino;
@@ -203,7 +203,7 @@ static void whatever_nobody_names_is_not_looked_at(void **state)
 	data_rig_deinit(&rig);
 }
 
-static void all_who_share_damaged_data_are_told_of(void **state)
+static void all_files_that_share_damaged_data_are_reported(void **state)
 {
 	struct data_rig rig;
 	struct found found;
@@ -413,7 +413,7 @@ static void without_leave_to_repair_nothing_is_written(void **state)
 	data_rig_drop(&rig);
 }
 
-/* ---- whom it does not hold up ---- */
+/* ---- calls that a scrub does not hold up ---- */
 
 static uint64_t busy_ino;
 static unsigned int busy_round;
@@ -562,8 +562,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sound_filesystem_is_read_whole),
 		cmocka_unit_test(damaged_data_is_told_by_file_and_place),
-		cmocka_unit_test(whatever_nobody_names_is_not_looked_at),
-		cmocka_unit_test(all_who_share_damaged_data_are_told_of),
+		cmocka_unit_test(data_that_no_file_names_is_not_read),
+		cmocka_unit_test(all_files_that_share_damaged_data_are_reported),
 		cmocka_unit_test(bytes_without_a_checksum_are_damaged),
 		cmocka_unit_test(a_bad_copy_of_a_node_is_repaired_from_the_other),
 		cmocka_unit_test(a_bad_node_is_repaired_from_memory),

@@ -102,7 +102,7 @@ static void one_that_holds_others_up_has_the_next_handed_over(void **state)
 		assert_true(ask(&queue, PROGRAM_US, sync_of(5)));
 }
 
-static void a_sync_that_finds_nothing_holds_nobody_up(void **state)
+static void a_sync_that_finds_nothing_holds_up_no_request(void **state)
 {
 	struct queue queue = {.now_ns = US};
 	struct zf_wait_request sync = sync_of(5);
@@ -160,7 +160,7 @@ int main(void)
 		cmocka_unit_test(behind_another_request_it_is_handed_over),
 		cmocka_unit_test(beside_others_that_wait_it_is_handed_over),
 		cmocka_unit_test(one_that_holds_others_up_has_the_next_handed_over),
-		cmocka_unit_test(a_sync_that_finds_nothing_holds_nobody_up),
+		cmocka_unit_test(a_sync_that_finds_nothing_holds_up_no_request),
 		cmocka_unit_test(small_reads_behind_each_other_wait_here_while_the_device_is_quick),
 		cmocka_unit_test(a_device_that_has_become_quick_is_found_out),
 	};

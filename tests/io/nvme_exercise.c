@@ -566,9 +566,9 @@ static void a_flush_succeeds_and_is_counted(void **state)
 	assert_int_equal(stats.flushes, geometry->volatile_cache ? 1 : 0);
 }
 
-/* ---- whose it is ---- */
+/* ---- a namespace that is open ---- */
 
-static void while_it_is_open_nobody_else_gets_either_path(void **state)
+static void no_other_program_opens_either_path_of_an_open_namespace(void **state)
 {
 	struct zf_open_options read_only = {.read_only = true};
 	struct zf_dev *other;
@@ -580,7 +580,7 @@ static void while_it_is_open_nobody_else_gets_either_path(void **state)
 	assert_int_equal(errno, EBUSY);
 }
 
-static void it_is_not_taken_from_who_has_the_block_device(void **state)
+static void a_namespace_whose_block_device_is_open_is_busy(void **state)
 {
 	struct zf_dev *other;
 	int fd;
@@ -636,8 +636,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(zones_are_finished_and_reset),
 		cmocka_unit_test(one_report_tells_of_all_zones),
 		cmocka_unit_test(a_flush_succeeds_and_is_counted),
-		cmocka_unit_test(while_it_is_open_nobody_else_gets_either_path),
-		cmocka_unit_test(it_is_not_taken_from_who_has_the_block_device),
+		cmocka_unit_test(no_other_program_opens_either_path_of_an_open_namespace),
+		cmocka_unit_test(a_namespace_whose_block_device_is_open_is_busy),
 		cmocka_unit_test(readers_share_it),
 		cmocka_unit_test(other_paths_are_refused_in_words),
 	};

@@ -51,7 +51,7 @@ static uint64_t flushes(void)
 	return stats.flushes;
 }
 
-/* ---- somebody who waits ---- */
+/* ---- a thread that waits ---- */
 
 struct waiter {
 	struct zf_flush_wait wait;
@@ -95,7 +95,7 @@ static void check_survives(uint64_t addr, uint64_t tag)
 	}
 }
 
-/* ---- who shares ---- */
+/* ---- threads that share a flush ---- */
 
 static void what_a_flush_has_covered_needs_no_other(void **state)
 {
@@ -131,7 +131,7 @@ static void no_mark_is_0_which_means_that_there_is_nothing_to_wait_for(void **st
 	stop();
 }
 
-static void who_comes_while_a_flush_runs_shares_it_or_the_next(void **state)
+static void a_thread_that_comes_while_a_flush_runs_shares_it_or_the_next(void **state)
 {
 	struct waiter first, same[3], next[3];
 	uint64_t before;
@@ -243,7 +243,7 @@ static void written(struct zf_io *io)
 	assert_true(wait_for(&writer->waiter, zf_dev_write_mark(dev)));
 }
 
-static void who_was_served_survives_a_cut(void **state)
+static void data_of_a_served_thread_survives_a_cut(void **state)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
 		struct writer writers[4];
@@ -435,12 +435,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_flush_has_covered_needs_no_other),
 		cmocka_unit_test(no_mark_is_0_which_means_that_there_is_nothing_to_wait_for),
-		cmocka_unit_test(who_comes_while_a_flush_runs_shares_it_or_the_next),
+		cmocka_unit_test(a_thread_that_comes_while_a_flush_runs_shares_it_or_the_next),
 		cmocka_unit_test(a_blocking_caller_waits_for_the_next_one_too),
 		cmocka_unit_test(without_a_volatile_cache_nothing_is_issued),
 		cmocka_unit_test(after_a_flush_that_failed_none_succeeds),
 		cmocka_unit_test(what_was_durable_before_a_flush_failed_stays_so),
-		cmocka_unit_test(who_was_served_survives_a_cut),
+		cmocka_unit_test(data_of_a_served_thread_survives_a_cut),
 		cmocka_unit_test(many_threads_share_few_flushes),
 		cmocka_unit_test(a_durable_write_is_a_write_and_a_flush_where_asked_for),
 		cmocka_unit_test(writes_made_durable_by_flushes_survive_a_cut),

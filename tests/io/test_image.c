@@ -670,7 +670,7 @@ static void after_a_host_crash_pointers_are_lower_bounds(void **state)
 	assert_int_equal(zone_of(dev, 2).cond, ZF_ZONE_FULL);
 }
 
-static void lower_bounds_stay_until_somebody_writes(void **state)
+static void lower_bounds_stay_until_the_next_write(void **state)
 {
 	close_image();
 	fake_host_crash(ZF_IMAGE_IN_USE);
@@ -1024,7 +1024,7 @@ static void a_file_without_write_permission_says_so(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void a_second_owner_is_told_who_the_first_one_is(void **state)
+static void a_second_owner_is_told_the_process_of_the_first(void **state)
 {
 	struct zf_dev *second = NULL;
 	char expected[64];
@@ -1198,7 +1198,7 @@ int main(void)
 		TEST(a_kill_in_the_middle_of_a_reset_leaves_the_zone_as_it_was),
 		TEST(an_empty_zone_takes_any_reset_count),
 		TEST(after_a_host_crash_pointers_are_lower_bounds),
-		TEST(lower_bounds_stay_until_somebody_writes),
+		TEST(lower_bounds_stay_until_the_next_write),
 		TEST(a_cleanly_closed_image_may_change_hosts),
 		TEST(a_damaged_zone_entry_becomes_a_lower_bound),
 		TEST(a_reset_count_that_no_zone_reaches_is_damage),
@@ -1216,7 +1216,7 @@ int main(void)
 		TEST(a_read_beyond_the_end_of_the_file_is_an_io_error),
 		TEST(a_read_only_device_refuses_changes_and_changes_nothing),
 		TEST(a_file_without_write_permission_says_so),
-		TEST(a_second_owner_is_told_who_the_first_one_is),
+		TEST(a_second_owner_is_told_the_process_of_the_first),
 		TEST(readers_share),
 		TEST(opening_waits_for_the_last_owner),
 		TEST(creating_refuses_what_is_not_empty_unless_forced),

@@ -130,7 +130,7 @@ static void a_block_device_carries_an_image(void **state)
 	assert_int_equal(zone_of(dev, 2).reset_count, 1);
 }
 
-static void it_is_nobody_elses_while_it_is_open(void **state)
+static void no_other_program_opens_an_open_image(void **state)
 {
 	struct zf_dev *second = NULL;
 
@@ -272,7 +272,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_block_device_carries_an_image),
-		TEST(it_is_nobody_elses_while_it_is_open),
+		TEST(no_other_program_opens_an_open_image),
 		TEST(creating_refuses_a_device_with_something_on_it),
 		TEST(creating_refuses_a_device_that_is_too_small),
 		TEST(an_image_grows_within_its_device),

@@ -382,7 +382,7 @@ static void appends_to_one_zone_are_sent_at_once(void **state)
 }
 
 /* There is one read more than commands; then come three writes in one zone, and a read. */
-static void who_finds_no_command_waits_in_line(void **state)
+static void a_request_without_a_free_command_waits_in_line(void **state)
 {
 	enum { READS = ZF_NVME_IN_FLIGHT_MAX + 1, N = READS + 4 };
 	uint8_t *buf = blocks_new(BLOCK, 1);
@@ -724,7 +724,7 @@ int main(void)
 		cmocka_unit_test(zeroes_are_written_where_the_drive_has_no_command),
 		cmocka_unit_test(writes_to_one_zone_take_turns_and_others_do_not_wait),
 		cmocka_unit_test(appends_to_one_zone_are_sent_at_once),
-		cmocka_unit_test(who_finds_no_command_waits_in_line),
+		cmocka_unit_test(a_request_without_a_free_command_waits_in_line),
 		cmocka_unit_test(what_breaks_a_rule_is_not_sent),
 		cmocka_unit_test(a_drive_that_is_only_read_is_not_changed),
 		cmocka_unit_test(the_drives_status_is_the_requests_error),

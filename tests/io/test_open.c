@@ -438,9 +438,9 @@ static void what_is_no_disk_is_refused(void **state)
 	assert_said("neither a regular file nor a disk");
 }
 
-/* ---- who has it ---- */
+/* ---- a device that another program has ---- */
 
-static void who_has_a_busy_disk_is_told(void **state)
+static void the_message_names_the_user_of_a_busy_disk(void **state)
 {
 	backends.result = -EBUSY;
 	put("proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
@@ -467,7 +467,7 @@ static void a_disk_that_is_a_part_of_another_is_told(void **state)
 	assert_said("/dev/disk is used by dm-0: release it there first");
 }
 
-static void nobody_is_blamed_without_reason(void **state)
+static void no_user_is_named_without_reason(void **state)
 {
 	backends.result = -EBUSY;
 	put("proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw");
@@ -529,10 +529,10 @@ int main(void)
 		TEST(an_image_is_not_for_zoned_disks),
 		TEST(odd_zone_sizes_are_refused),
 		TEST(what_is_no_disk_is_refused),
-		TEST(who_has_a_busy_disk_is_told),
+		TEST(the_message_names_the_user_of_a_busy_disk),
 		TEST(a_mount_is_known_by_its_source_too),
 		TEST(a_disk_that_is_a_part_of_another_is_told),
-		TEST(nobody_is_blamed_without_reason),
+		TEST(no_user_is_named_without_reason),
 		TEST(the_path_is_looked_at_first),
 		TEST(modes_have_names),
 	};

@@ -694,7 +694,7 @@ static struct found cut_host_with_pointer(uint64_t wp)
 	}
 }
 
-static void who_does_not_raise_a_pointer_overwrites_what_was_durable(void **state)
+static void a_writer_that_does_not_raise_a_pointer_overwrites_durable_data(void **state)
 {
 	struct found found;
 
@@ -712,7 +712,7 @@ static void who_does_not_raise_a_pointer_overwrites_what_was_durable(void **stat
 	leave(&found);
 }
 
-static void lower_bounds_last_until_somebody_writes(void **state)
+static void lower_bounds_last_until_the_next_write(void **state)
 {
 	struct found found;
 
@@ -1219,8 +1219,8 @@ int main(void)
 		TEST(a_flush_makes_the_version_durable_that_it_covers),
 		TEST(before_the_first_durable_version_a_conventional_block_is_zeroes),
 		TEST(after_a_cut_of_the_host_pointers_are_lower_bounds),
-		TEST(who_does_not_raise_a_pointer_overwrites_what_was_durable),
-		TEST(lower_bounds_last_until_somebody_writes),
+		TEST(a_writer_that_does_not_raise_a_pointer_overwrites_durable_data),
+		TEST(lower_bounds_last_until_the_next_write),
 		TEST(a_random_workload_never_loses_what_is_durable),
 		TEST(from_the_cut_on_everything_fails),
 		TEST(what_the_cut_caught_may_have_happened_or_not),

@@ -258,7 +258,7 @@ static void wrong_counts_of_a_file(void **state)
 }
 
 /* The kernel refuses writes to a directory of such an owner; the sample's files are root's. */
-static void an_owner_that_nobody_is(void **state)
+static void an_owner_that_is_no_user(void **state)
 {
 	struct sample *sample = *state;
 	struct damaged damaged = damaged_begin(&sample->forge);
@@ -548,7 +548,7 @@ int main(void)
 		cmocka_unit_test(a_leaf_that_has_copies),
 		TEST(a_wrong_link_count),
 		TEST(wrong_counts_of_a_file),
-		TEST(an_owner_that_nobody_is),
+		TEST(an_owner_that_is_no_user),
 		TEST(a_name_that_is_no_text),
 		TEST(an_inode_that_nothing_names),
 		cmocka_unit_test(a_name_that_one_item_tells),

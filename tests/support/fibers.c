@@ -162,7 +162,7 @@ static unsigned int end_by_timeout(unsigned int i)
 }
 
 /* Does one of the program's own fibers wait, or, when all those have ended, the first fiber? */
-static bool somebody_stalls(void)
+static bool any_fiber_stalls(void)
 {
 	bool all_over = true;
 
@@ -186,7 +186,7 @@ static unsigned int choose(void)
 	if (sum == 0 || zf_rng_chance(&sched.rng, TIMEOUT_CHANCE)) {
 		first = first_timeout();
 		if (first < FIBERS_MAX) {
-			sched.stalls += sum == 0 && somebody_stalls();
+			sched.stalls += sum == 0 && any_fiber_stalls();
 			if (sched.stalls > STALLS_MAX)
 				give_up("fibers go on only after timeouts");
 			return end_by_timeout(first);

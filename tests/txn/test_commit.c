@@ -196,7 +196,7 @@ static void *put_and_sync(void *arg)
 	return NULL;
 }
 
-static void those_who_wait_for_a_commit_share_one(void **state)
+static void threads_that_wait_for_a_commit_share_one(void **state)
 {
 	struct rig rig;
 	struct crowd crowd = {.rig = &rig, .left = THREADS};
@@ -758,7 +758,7 @@ int main(void)
 		cmocka_unit_test(what_was_not_finished_is_not_there_after_a_crash),
 		cmocka_unit_test(nothing_is_committed_of_nothing_unless_forced),
 		cmocka_unit_test(a_transaction_is_one_gapless_run_with_holes_as_zeroes),
-		cmocka_unit_test(those_who_wait_for_a_commit_share_one),
+		cmocka_unit_test(threads_that_wait_for_a_commit_share_one),
 		cmocka_unit_test(a_join_waits_for_room_that_was_only_promised_to_another),
 		cmocka_unit_test(removals_are_held_to_the_bound_of_dirty_nodes_too),
 		cmocka_unit_test(operations_slow_down_only_while_a_commit_falls_behind),

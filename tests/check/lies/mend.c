@@ -213,7 +213,7 @@ const char *mend_outcome_name(enum mend_outcome outcome)
 	static const char *const names[MEND_OUTCOMES] = {
 		[MEND_NOTHING] = "nothing to repair",
 		[MEND_WHOLE] = "repaired, with all files",
-		[MEND_TOUCHED] = "repaired, without what the lie was about",
+		[MEND_TOUCHED] = "repaired, without the object that the lie changed",
 		[MEND_GIVEN_UP] = "left alone",
 		[MEND_REPAIR_FAILED] = "cannot be repaired",
 		[MEND_LOST] = "repaired, and other files are lost",

@@ -97,7 +97,7 @@ static void judge_mended(enum image_kind kind, const struct lie *lie,
 	counts.failures += failed;
 	if ((!failed && !options.verbose) || counts.failures > options.failures_max)
 		return;
-	printf("%s: %s image: %s: %s %s: %s, %u files are others\n",
+	printf("%s: %s image: %s: %s %s: %s, %u files changed or gone\n",
 	       failed ? "FAILED" : "as it should be", image_kind_name(kind), lie->place->where,
 	       lie->field->name, lie->text, mend_outcome_name(result->outcome), result->touched);
 	if (result->text[0])

@@ -26,7 +26,7 @@
  * several workers share records of the log (log/log.h), and this thread serves other requests
  * meanwhile.
  */
-#define HAND_OVER_DURABLE 15u
+#define HAND_OVER_DURABLE 63u
 
 static bool came_on_heels(const struct zf_wait_here *here, const struct zf_wait_request *request)
 {

@@ -28,6 +28,8 @@ static void *work(void *arg)
 	struct zf_workers *workers = arg;
 	struct zf_call *call;
 
+	/* Without this the thread would have the name of the thread that started it. */
+	pthread_setname_np(pthread_self(), "zfuse-worker");
 	zf_mutex_lock(&workers->lock);
 	for (;;) {
 		while (workers->waiting == 0 && !workers->ending) {

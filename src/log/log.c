@@ -34,6 +34,7 @@ int zf_log_new(struct zf_dev *dev, struct zf_alloc *alloc, const struct zf_super
 	log->blocks_max = (uint32_t)(zf_min_u64(limit, ZF_LOG_RECORD_MAX) >> ZF_BLOCK_SHIFT);
 	zf_mutex_init(&log->lock, ZF_RANK_LOG);
 	zf_cond_init(&log->changed);
+	zf_cond_init(&log->taken);
 	log->state = LOG_RECOVERING;
 	log->epoch = super->log_epoch;
 	log->number = super->op_number;
@@ -60,6 +61,7 @@ void zf_log_free(struct zf_log *log)
 		TAILQ_REMOVE(&log->records, record, link);
 		free(record);
 	}
+	zf_cond_deinit(&log->taken);
 	zf_cond_deinit(&log->changed);
 	zf_mutex_deinit(&log->lock);
 	free(log);

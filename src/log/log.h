@@ -39,6 +39,7 @@
 #define ZF_LOG_LOG_H
 
 #include "alloc/zone.h"
+#include "base/turn.h"
 #include "log/body.h"
 #include "superblock/super.h"
 
@@ -110,7 +111,8 @@ struct zf_log_part {
 	struct zf_log_part *next;
 	const void *packed;  /* its first block, packed for carrying (carry.h) */
 	uint32_t packed_len; /* bytes; 0: packing does not make it small enough */
-	bool done;
+	struct zf_turn turn; /* to write the record */
+	bool leads;	     /* its thread writes the record */
 	int result;
 };
 

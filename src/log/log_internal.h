@@ -44,6 +44,8 @@ struct batch {
 	struct zf_log_part *first, **last;
 	size_t bytes; /* of their bodies */
 	uint32_t body_count, data_blocks, iovs;
+	bool led;		     /* a thread is about to take it */
+	struct zf_log_part *offered; /* to whose thread it is offered; NULL: to none */
 };
 
 enum log_state {
@@ -61,8 +63,10 @@ struct zf_log {
 	uint8_t fsid[16];
 	uint32_t blocks_max; /* of one record */
 
-	struct zf_mutex lock;	/* ZF_RANK_LOG; everything below */
-	struct zf_cond changed; /* any change that a thread may wait for */
+	struct zf_mutex lock; /* ZF_RANK_LOG; everything below */
+	struct zf_cond
+		changed; /* a record or a commit has ended, or the gate has opened or is empty */
+	struct zf_cond taken; /* the batch was taken: a part that did not fit may fit the next */
 	enum log_state state;
 	bool enabled; /* the durable superblock names a zone, in this epoch */
 	bool new_epoch;
@@ -77,12 +81,12 @@ struct zf_log {
 	struct operations running, frozen;
 	struct batch batch;
 	struct record_list records; /* under way, or failed; by sequence */
-	unsigned int in_flight;
-	uint64_t durable;	   /* all records up to this sequence are durable */
-	uint64_t failed;	   /* the first that failed, since the last commit; 0: none */
-	uint64_t frozen_sequence;  /* S of the frozen transaction */
-	struct zf_log_zones zones; /* that the superblock of this transaction names */
-	atomic_bool wants;	   /* operations are worth describing */
+	unsigned int in_flight;	    /* records, and a batch that is led or offered counts as one */
+	uint64_t durable;	    /* all records up to this sequence are durable */
+	uint64_t failed;	    /* the first that failed, since the last commit; 0: none */
+	uint64_t frozen_sequence;   /* S of the frozen transaction */
+	struct zf_log_zones zones;  /* that the superblock of this transaction names */
+	atomic_bool wants;	    /* operations are worth describing */
 
 	struct zf_log_stats stats;
 };

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing records. Threads that have a part for a record wait together. When fewer than
- * ZF_LOG_IN_FLIGHT records are in flight, one of these threads takes all waiting parts and writes
- * them. So a lone fsync wakes no other thread.
+ * Writing records. Threads that have a part for a record put it into the batch. One of them leads
+ * the batch: it takes all parts that are there when it is ready to write, and writes them in one
+ * record.
+ *
+ *      a part joins --fewer than ZF_LOG_IN_FLIGHT records in flight--> its thread leads
+ *                   --the batch is offered to a thread that still sleeps--> its thread leads
+ *                   --otherwise--> its thread waits for its turn, or for the end of its part
+ *
+ * A leader whose record has completed offers the next batch to the first thread that waits, and
+ * wakes this thread and those whose parts were in its own record. So a lone fsync wakes no other
+ * thread. A batch that is led or offered counts among the records in flight. At any time, if the
+ * batch has parts, and is neither led nor offered, then ZF_LOG_IN_FLIGHT records are in flight.
  */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,20 +76,31 @@ static struct batch take_batch_locked(struct zf_log *log)
 	struct batch batch = log->batch;
 
 	log->batch = (struct batch){.last = &log->batch.first};
+	zf_cond_broadcast(&log->taken);
 	return batch;
 }
 
-static void end_parts_locked(struct batch *batch, int result)
+/* The threads of the parts are not woken yet (wake_parts()). */
+static void end_parts_locked(struct zf_log *log, const struct batch *batch, int result)
+{
+	for (struct zf_log_part *part = batch->first; part; part = part->next) {
+		part->result = result;
+		if (!part->leads)
+			zf_turn_end(&part->turn);
+		log->stats.commits_instead += result < 0;
+	}
+}
+
+/* Without the log's mutex: the woken threads need not take it. */
+static void wake_parts(const struct batch *batch)
 {
 	struct zf_log_part *part, *next;
 
 	for (part = batch->first; part; part = next) {
-		/*
-		 * The part is on the stack of its owner, which may return as soon as `done` is set.
-		 */
+		/* A woken thread may return, and its part is on its stack. */
 		next = part->next;
-		part->result = result;
-		part->done = true;
+		if (!part->leads)
+			zf_turn_wake(&part->turn);
 	}
 }
 
@@ -355,14 +376,19 @@ static void complete_locked(struct writing *writing)
 		record->completed = true;
 		advance_locked(log);
 	}
-	end_parts_locked(&writing->batch, r);
+	end_parts_locked(log, &writing->batch, r);
+	zf_cond_broadcast(&log->changed);
 }
 
-/* Writes one record. *ret_all: it contained all waiting parts. */
-static int write_one_locked(struct zf_log *log, bool *ret_all)
+/*
+ * Writes one record. *ret_batch: its parts, which have a result now; empty if they did not fit into
+ * one record with the operations before them, or after an error before the record was sent.
+ */
+static int write_one_locked(struct zf_log *log, struct batch *ret_batch)
 {
 	struct writing writing = {.log = log};
-	int r = prepare_locked(&writing, ret_all);
+	bool all;
+	int r = prepare_locked(&writing, &all);
 
 	if (r == 0) {
 		zf_mutex_unlock(&log->lock);
@@ -374,6 +400,7 @@ static int write_one_locked(struct zf_log *log, bool *ret_all)
 	}
 	free(writing.header);
 	free(writing.iov);
+	*ret_batch = writing.batch;
 	return r;
 }
 
@@ -396,38 +423,93 @@ static int flush_marks_locked(struct zf_log *log)
 }
 
 /*
- * Writes all that waits, in as many records as needed. If that fails, the waiting threads have to
- * commit.
+ * Writes the batch that the caller leads: first the operations, if they do not fit into one record
+ * with the parts. If that fails, the threads of the parts have to commit.
  */
-static void write_all_locked(struct zf_log *log)
+static struct batch write_batch_locked(struct zf_log *log)
 {
-	bool all;
+	struct batch batch = {0};
 	int r;
 
-	log->in_flight++;
 	do {
 		r = flush_marks_locked(log);
 		if (r == 0 && !zf_log_is_usable_locked(log))
 			r = -EAGAIN;
 		if (r == 0)
-			r = write_one_locked(log, &all);
-	} while (r == 0 && !all);
-	/*
-	 * The batch may also have parts that came while the record was in flight; they fail, too.
-	 */
-	if (r < 0) {
-		struct batch batch = take_batch_locked(log);
-
-		end_parts_locked(&batch, -EAGAIN);
+			r = write_one_locked(log, &batch);
+	} while (r == 0 && !batch.first);
+	if (!batch.first) {
+		batch = take_batch_locked(log);
+		end_parts_locked(log, &batch, -EAGAIN);
 	}
-	log->in_flight--;
-	zf_cond_broadcast(&log->changed);
+	return batch;
 }
 
-static bool may_write_locked(const struct zf_log *log)
+/* ---- leading ---- */
+
+static void lead_locked(struct zf_log *log, struct zf_log_part *part)
 {
-	return log->batch.first && log->in_flight < ZF_LOG_IN_FLIGHT;
+	part->leads = true;
+	log->batch.led = true;
+	log->batch.offered = NULL;
 }
+
+/* For a part that has joined: its thread leads if no other thread is about to. */
+static bool may_lead_locked(struct zf_log *log, struct zf_log_part *part)
+{
+	if (log->batch.led || (!log->batch.offered && log->in_flight == ZF_LOG_IN_FLIGHT))
+		return false;
+	if (!log->batch.offered)
+		log->in_flight++;
+	lead_locked(log, part);
+	return true;
+}
+
+/* Returns the part to whose thread the batch is offered now. NULL: none. */
+static struct zf_log_part *offer_locked(struct zf_log *log)
+{
+	struct zf_log_part *part = log->batch.first;
+
+	if (!part || log->batch.led || log->batch.offered)
+		return NULL;
+	zf_turn_offer(&part->turn);
+	log->batch.offered = part;
+	log->in_flight++;
+	return part;
+}
+
+/*
+ * If other threads write to the log, too, lets every thread go first that is ready to run: some of
+ * them will bring a part for this record. If no thread is ready to run, that takes less than a
+ * microsecond. With 4 clients, which each create a file and sync it, it made 22 % more files; with
+ * 16, 10 % more, and the records per file fell from 0.8 to 0.5.
+ */
+static void let_others_join_locked(struct zf_log *log)
+{
+	if (log->entered == 1)
+		return;
+	zf_mutex_unlock(&log->lock);
+	sched_yield();
+	zf_mutex_lock(&log->lock);
+}
+
+/* Gives up the log's mutex. */
+static void lead_and_unlock(struct zf_log *log)
+{
+	struct zf_log_part *next;
+	struct batch batch;
+
+	let_others_join_locked(log);
+	batch = write_batch_locked(log);
+	log->in_flight--;
+	next = offer_locked(log);
+	zf_mutex_unlock(&log->lock);
+	if (next)
+		zf_turn_wake(&next->turn);
+	wake_parts(&batch);
+}
+
+/* ---- one part ---- */
 
 static bool nothing_to_write_locked(const struct zf_log *log, const struct zf_log_part *part)
 {
@@ -449,13 +531,25 @@ static void pack(struct zf_log_part *part, uint8_t packed[ZF_LOG_CARRY_MAX])
 			zf_log_carry_pack(part->iov[0].iov_base, packed, ZF_LOG_CARRY_MAX - bytes);
 }
 
+/* True: the turn was taken. False: the part ended, and the log's mutex was given up. */
+static bool wait_for_turn_locked(struct zf_log *log, struct zf_log_part *part)
+{
+	do {
+		zf_mutex_unlock(&log->lock);
+		if (zf_turn_wait(&part->turn))
+			return false;
+		zf_mutex_lock(&log->lock);
+	} while (log->batch.offered != part);
+	lead_locked(log, part);
+	return true;
+}
+
 int zf_log_append(struct zf_log *log, struct zf_log_part *part)
 {
 	uint8_t packed[ZF_LOG_CARRY_MAX];
-	int r;
 
 	part->grant.len = 0;
-	part->done = false;
+	part->leads = false;
 	pack(part, packed);
 	zf_mutex_lock(&log->lock);
 	assert(log->entered > 0);
@@ -479,23 +573,14 @@ int zf_log_append(struct zf_log *log, struct zf_log_part *part)
 		zf_mutex_unlock(&log->lock);
 		return -EAGAIN;
 	}
-	while (!part_fits_locked(log, part)) {
-		if (may_write_locked(log))
-			write_all_locked(log);
-		else
-			zf_cond_wait(&log->changed, &log->lock);
-	}
+	while (!part_fits_locked(log, part))
+		zf_cond_wait(&log->taken, &log->lock);
+	zf_turn_init(&part->turn);
 	join_batch_locked(log, part);
-	while (!part->done) {
-		if (may_write_locked(log))
-			write_all_locked(log);
-		else
-			zf_cond_wait(&log->changed, &log->lock);
-	}
-	r = part->result;
-	log->stats.commits_instead += r < 0;
-	zf_mutex_unlock(&log->lock);
-	return r;
+	if (may_lead_locked(log, part) || wait_for_turn_locked(log, part))
+		lead_and_unlock(log);
+	zf_turn_deinit(&part->turn);
+	return part->result;
 }
 
 int zf_log_wait(struct zf_log *log, uint64_t sequence)

@@ -90,15 +90,15 @@ static void one_that_holds_others_up_has_the_next_handed_over(void **state)
 	struct queue queue = {.now_ns = US};
 	unsigned int here = 0;
 
-	for (unsigned int i = 0; i < 160; i++) {
+	for (unsigned int i = 0; i < 640; i++) {
 		here += ask(&queue, PROGRAM_US, sync_of(5 + i));
 		(void)ask(&queue, HEELS_US, other);
 	}
 	assert_int_equal(here, 10);
 	/* Once they are gone, this is found out, too. */
-	for (unsigned int i = 0; i < 16; i++)
+	for (unsigned int i = 0; i < 64; i++)
 		(void)ask(&queue, PROGRAM_US, sync_of(5));
-	for (unsigned int i = 0; i < 16; i++)
+	for (unsigned int i = 0; i < 64; i++)
 		assert_true(ask(&queue, PROGRAM_US, sync_of(5)));
 }
 

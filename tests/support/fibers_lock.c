@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements base/lock.h for the fibers of fibers.h; linked in place of base/lock.c. One fiber runs
- * at a time, so a lock is a few plain fields, in the memory of the real lock's fields.
+ * Implements base/lock.h and base/wakeup.h for the fibers of fibers.h; linked in place of
+ * base/lock.c and base/wakeup.c. One fiber runs at a time, so a lock is a few plain fields, in the
+ * memory of the real lock's fields.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "base/lock.h"
+#include "base/wakeup.h"
 #include "support/fibers.h"
 
 /* ---- ranks ---- */
@@ -329,4 +331,36 @@ void zf_cond_signal(struct zf_cond *cond)
 void zf_cond_broadcast(struct zf_cond *cond)
 {
 	fibers_wake_all(cond);
+}
+
+/* ---- wakeups ---- */
+
+static unsigned int *sent(struct zf_wakeup *wakeup)
+{
+	return (unsigned int *)(void *)&wakeup->sent;
+}
+
+void zf_wakeup_init(struct zf_wakeup *wakeup)
+{
+	*sent(wakeup) = 0;
+}
+
+void zf_wakeup_deinit(struct zf_wakeup *wakeup)
+{
+	assert(*sent(wakeup) == 0);
+}
+
+void zf_wakeup_wait(struct zf_wakeup *wakeup)
+{
+	zf_fibers_point();
+	while (*sent(wakeup) == 0)
+		fibers_block(wakeup, "a wakeup");
+	--*sent(wakeup);
+}
+
+void zf_wakeup_send(struct zf_wakeup *wakeup)
+{
+	++*sent(wakeup);
+	fibers_wake_all(wakeup);
+	zf_fibers_point();
 }

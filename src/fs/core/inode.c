@@ -61,6 +61,7 @@ static struct zf_inode *add_locked(struct zf_fs *fs, uint64_t ino, enum zf_inode
 	inode->uses = 1;
 	zf_rwlock_init(&inode->lock, ZF_RANK_INODE);
 	zf_data_init(&inode->data);
+	STAILQ_INIT(&inode->sync_waiters);
 	RB_INSERT(zf_inode_table, &shard_of(fs, ino)->inodes, inode);
 	return inode;
 }
@@ -89,6 +90,7 @@ static void free_inode(struct zf_inode *inode)
 {
 	if (!inode)
 		return;
+	assert(STAILQ_EMPTY(&inode->sync_waiters));
 	zf_data_deinit(&inode->data);
 	zf_rwlock_deinit(&inode->lock);
 	free(inode);
@@ -104,7 +106,6 @@ void zf_inode_table_init(struct zf_fs *fs)
 
 		zf_mutex_init(&shard->lock, ZF_RANK_FS);
 		zf_cond_init(&shard->loaded);
-		zf_cond_init(&shard->synced);
 		RB_INIT(&shard->inodes);
 		TAILQ_INIT(&shard->idle);
 	}
@@ -126,7 +127,6 @@ void zf_inode_table_deinit(struct zf_fs *fs)
 		}
 		zf_kernel_refs_deinit(&shard->kernel_refs);
 		zf_cond_deinit(&shard->loaded);
-		zf_cond_deinit(&shard->synced);
 		zf_mutex_deinit(&shard->lock);
 	}
 	zf_mutex_deinit(&fs->rename_lock);

@@ -77,6 +77,9 @@ enum zf_absent {
 	ZF_ABSENT_ACL_DEFAULT = 1 << 2, /* of a directory: looked up when an inode is made in it */
 };
 
+/* The threads that wait for a sync of the inode's data, in order of arrival: fs/data/durable.c. */
+STAILQ_HEAD(zf_sync_waiters, zf_sync_waiter);
+
 struct zf_inode {
 	uint64_t ino;
 	struct zf_fs *fs;
@@ -106,6 +109,8 @@ struct zf_inode {
 	bool idle;			    /* on the shard's idle list */
 	bool syncing;			    /* a thread makes its data durable: fs/data/durable.c */
 	uint64_t syncs_begun, syncs_served; /* numbers of the last sync that began, and succeeded */
+	struct zf_sync_waiters sync_waiters;
+	struct zf_sync_waiter *sync_offered; /* the next sync is offered to it; NULL: to none */
 	RB_ENTRY(zf_inode) table_link;
 	TAILQ_ENTRY(zf_inode) idle_link;
 
@@ -136,7 +141,6 @@ struct zf_kernel_refs {
 struct zf_inode_shard {
 	struct zf_mutex lock;  /* ZF_RANK_FS */
 	struct zf_cond loaded; /* an inode left LOADING */
-	struct zf_cond synced; /* a sync of an inode's data ended (fs/data/durable.c) */
 	struct zf_inode_table inodes;
 	struct zf_inode_list idle; /* oldest first */
 	unsigned int idle_count;

@@ -7,6 +7,7 @@
 
 #include "alloc/overwrite.h"
 #include "base/plant.h"
+#include "base/turn.h"
 #include "fs/data/append.h"
 #include "fs/core/changes.h"
 #include "fs/data/data.h"
@@ -297,43 +298,113 @@ static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
 
 /*
  * Data syncs of one file are shared. One runs at a time, and it serves every caller that has
- * written before it began. If it fails, only the caller that ran it gets the error; the others run
- * another one. 1: a sync has served the caller; 0: the caller has to run one; -EAGAIN: it would
- * have to wait for another caller's sync, which may need a commit.
+ * written before it began. The others wait. When a sync ends, the waiting callers that it has
+ * served are woken, and the next sync is offered to the first of the rest. If a sync fails, only
+ * the caller that ran it gets the error; the others are served by another one.
+ */
+
+/* A caller that waits; on its stack. */
+struct zf_sync_waiter {
+	STAILQ_ENTRY(zf_sync_waiter) link;
+	struct zf_turn turn;
+	uint64_t number; /* a sync of this number, or a later one, serves it */
+};
+
+/* True: the caller runs the next sync. False: it was served, and the shard's lock was given up. */
+static bool wait_for_turn_locked(struct zf_inode *inode, struct zf_sync_waiter *waiter)
+{
+	struct zf_inode_shard *shard = zf_inode_shard(inode);
+
+	STAILQ_INSERT_TAIL(&inode->sync_waiters, waiter, link);
+	do {
+		zf_mutex_unlock(&shard->lock);
+		if (zf_turn_wait(&waiter->turn))
+			return false;
+		zf_mutex_lock(&shard->lock);
+	} while (inode->sync_offered != waiter);
+	STAILQ_REMOVE(&inode->sync_waiters, waiter, zf_sync_waiter, link);
+	return true;
+}
+
+static void begin_sync_locked(struct zf_inode *inode)
+{
+	inode->syncing = true;
+	inode->sync_offered = NULL;
+	inode->syncs_begun++;
+}
+
+/*
+ * 1: a sync has served the caller; 0: the caller has to run one, and then calls end_shared();
+ * -EAGAIN: it would have to wait for another caller's sync, which may need a commit.
  */
 static int share_or_begin(struct zf_inode *inode, bool may_wait)
 {
 	struct zf_inode_shard *shard = zf_inode_shard(inode);
-	uint64_t mine;
-	int r;
+	struct zf_sync_waiter waiter;
+	int r = 0;
 
+	zf_turn_init(&waiter.turn);
 	zf_mutex_lock(&shard->lock);
-	mine = inode->syncs_begun + 1;
+	waiter.number = inode->syncs_begun + 1;
 	if (ZF_PLANTED(ZF_BUG_FSYNC_SERVED_AT_REST) ||
 	    (ZF_PLANTED(ZF_BUG_FSYNC_SERVED_EARLY) && inode->syncing))
-		mine--;
-	while (!(r = inode->syncs_served >= mine) && inode->syncing && may_wait)
-		zf_cond_wait(&shard->synced, &shard->lock);
-	if (r == 0 && inode->syncing) {
+		waiter.number--;
+	if (inode->syncs_served >= waiter.number) {
+		r = 1;
+	} else if (inode->syncing && !may_wait) {
 		r = -EAGAIN;
-	} else if (r == 0) {
-		inode->syncing = true;
-		inode->syncs_begun++;
+	} else if (!inode->syncing || wait_for_turn_locked(inode, &waiter)) {
+		begin_sync_locked(inode);
+	} else {
+		zf_turn_deinit(&waiter.turn);
+		return 1;
 	}
 	zf_mutex_unlock(&shard->lock);
+	zf_turn_deinit(&waiter.turn);
 	return r;
+}
+
+/* Moves the waiting callers that have been served to `served`. */
+static void take_served_locked(struct zf_inode *inode, struct zf_sync_waiters *served)
+{
+	struct zf_sync_waiter *waiter;
+
+	while ((waiter = STAILQ_FIRST(&inode->sync_waiters)) &&
+	       inode->syncs_served >= waiter->number) {
+		STAILQ_REMOVE_HEAD(&inode->sync_waiters, link);
+		STAILQ_INSERT_TAIL(served, waiter, link);
+		zf_turn_end(&waiter->turn);
+	}
+}
+
+/* Returns the caller to which the next sync is offered now. NULL: none waits. */
+static struct zf_sync_waiter *offer_locked(struct zf_inode *inode)
+{
+	struct zf_sync_waiter *waiter = STAILQ_FIRST(&inode->sync_waiters);
+
+	if (waiter)
+		zf_turn_offer(&waiter->turn);
+	inode->sync_offered = waiter;
+	return waiter;
 }
 
 static void end_shared(struct zf_inode *inode, int result)
 {
+	struct zf_sync_waiters served = STAILQ_HEAD_INITIALIZER(served);
 	struct zf_inode_shard *shard = zf_inode_shard(inode);
+	struct zf_sync_waiter *offered, *waiter, *next;
 
 	zf_mutex_lock(&shard->lock);
 	inode->syncing = false;
 	if (result == 0)
 		inode->syncs_served = inode->syncs_begun;
-	zf_cond_broadcast(&shard->synced);
+	take_served_locked(inode, &served);
+	offered = offer_locked(inode);
 	zf_mutex_unlock(&shard->lock);
+	if (offered)
+		zf_turn_wake(&offered->turn);
+	STAILQ_FOREACH_SAFE (waiter, &served, link, next)
+		zf_turn_wake(&waiter->turn);
 }
 
 static int sync_data(struct zf_inode *inode, bool may_wait)

@@ -479,10 +479,9 @@ static struct zf_log_part *offer_locked(struct zf_log *log)
 }
 
 /*
- * If other threads write to the log, too, lets every thread go first that is ready to run: some of
- * them will bring a part for this record. If no thread is ready to run, that takes less than a
- * microsecond. With 4 clients, which each create a file and sync it, it made 22 % more files; with
- * 16, 10 % more, and the records per file fell from 0.8 to 0.5.
+ * If other threads have entered the log, lets the threads go first that are ready to run, because
+ * some of them will bring a part for this record. If no thread is ready to run, that takes less
+ * than a microsecond. Decision 0043 has measurements.
  */
 static void let_others_join_locked(struct zf_log *log)
 {

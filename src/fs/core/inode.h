@@ -77,7 +77,7 @@ enum zf_absent {
 	ZF_ABSENT_ACL_DEFAULT = 1 << 2, /* of a directory: looked up when an inode is made in it */
 };
 
-/* The threads that wait for a sync of the inode's data, in order of arrival: fs/data/durable.c. */
+/* Threads that wait for a sync of the inode's data, in order of arrival: fs/data/durable.c. */
 STAILQ_HEAD(zf_sync_waiters, zf_sync_waiter);
 
 struct zf_inode {

@@ -63,9 +63,9 @@ struct zf_log {
 	uint8_t fsid[16];
 	uint32_t blocks_max; /* of one record */
 
-	struct zf_mutex lock; /* ZF_RANK_LOG; everything below */
+	struct zf_mutex lock;	/* ZF_RANK_LOG; everything below */
 	struct zf_cond changed; /* a record or a commit ended; the gate opened, or is empty */
-	struct zf_cond taken; /* the batch was taken: a part that did not fit may fit the next */
+	struct zf_cond taken;	/* the batch was taken: a part that did not fit may fit the next */
 	enum log_state state;
 	bool enabled; /* the durable superblock names a zone, in this epoch */
 	bool new_epoch;

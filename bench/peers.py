@@ -45,7 +45,8 @@ SPARSE = Image(12 << 30, False)
 # Large enough for the garbage that zeroing and overwriting leave until it is reclaimed.
 SPARSE_LARGE = Image(32 << 30, False)
 WRITTEN = Image(3 << 30, True)
-WRITTEN_SMALL = Image(1 << 30, True)
+# Of 1 GiB in zones of 64 MiB a third is for data, and quick machines filled that.
+WRITTEN_SMALL = Image(3 << 29, True)
 
 
 def run(*args, timeout=STOP_WAIT_S, **kwargs):

@@ -454,8 +454,11 @@ static void lead_locked(struct zf_log *log, struct zf_log_part *part)
 	log->batch.offered = NULL;
 }
 
-/* For a part that has joined: its thread leads if no other thread is about to. */
-static bool may_lead_locked(struct zf_log *log, struct zf_log_part *part)
+/*
+ * For a part that has joined: its thread leads, unless another thread is about to, or as many
+ * records are in flight as may be.
+ */
+static bool try_to_lead_locked(struct zf_log *log, struct zf_log_part *part)
 {
 	if (log->batch.led || (!log->batch.offered && log->in_flight == ZF_LOG_IN_FLIGHT))
 		return false;
@@ -576,7 +579,7 @@ int zf_log_append(struct zf_log *log, struct zf_log_part *part)
 		zf_cond_wait(&log->taken, &log->lock);
 	zf_turn_init(&part->turn);
 	join_batch_locked(log, part);
-	if (may_lead_locked(log, part) || wait_for_turn_locked(log, part))
+	if (try_to_lead_locked(log, part) || wait_for_turn_locked(log, part))
 		lead_and_unlock(log);
 	zf_turn_deinit(&part->turn);
 	return part->result;

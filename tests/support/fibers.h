@@ -3,8 +3,8 @@
  * Threads whose order is drawn from a seed.
  *
  * A program that links fibers.c and fibers_lock.c runs the library's own code on other threads:
- * fibers_lock.c replaces base/lock.c and base/wakeup.c, and the linker replaces the other functions that the library
- * takes from the C library (pthread_create and its kin, the clock; fiber_wraps in
+ * fibers_lock.c replaces base/lock.c and base/wakeup.c, and the linker replaces the other functions
+ * that the library takes from the C library (pthread_create and its kin, the clock; fiber_wraps in
  * tests/crash/meson.build). All threads, those of a threaded mount too, become *fibers* of one
  * process, and one fiber runs at a time. Wherever a fiber takes or gives back a lock, or calls
  * zf_fibers_point(), another fiber may go on; the seed decides which one. So one seed is one

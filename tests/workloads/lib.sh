@@ -78,7 +78,7 @@ changes() {
 	for spec in $paths; do
 		before+=("$(sys -q lstat "${spec%%=*}" atime,mtime,ctime,btime)")
 	done
-	sleep 0.02 # clocks tick in steps of up to 10 ms
+	sleep 0.02 # Clocks advance in steps of up to 10 ms.
 	"$@"
 	for spec in $paths; do
 		echo "  ${spec#*=}:$(differences "${before[i]}" "$(sys -q lstat "${spec#*=}" atime,mtime,ctime,btime)")"

@@ -99,21 +99,35 @@ static struct zf_call *copy_call(const struct zf_call *call)
 static void count_parked(struct zf_thread *thread)
 {
 	atomic_fetch_add_explicit(&thread->parked, 1, memory_order_relaxed);
+}
+
+static void count_waited(struct zf_thread *thread)
+{
 	atomic_fetch_add_explicit(&thread->waited, 1, memory_order_relaxed);
 }
 
-static bool park(struct zf_daemon *daemon, struct zf_call *call)
+struct zf_call *zf_call_park(const struct zf_call *call)
 {
-	struct zf_call *copy;
+	struct zf_call *copy = may_park(call) ? copy_call(call) : NULL;
 
-	if (!may_park(call))
-		return false;
-	copy = copy_call(call);
-	if (!copy)
-		return false;
-	count_parked(call->thread);
-	zf_workers_run(daemon->workers, copy);
-	return true;
+	if (copy)
+		count_parked(copy->thread);
+	return copy;
+}
+
+void zf_call_give_to_worker(struct zf_daemon *daemon, struct zf_call *call)
+{
+	count_waited(call->thread);
+	zf_workers_run(daemon->workers, call);
+}
+
+static bool hand_over(struct zf_daemon *daemon, const struct zf_call *call)
+{
+	struct zf_call *copy = zf_call_park(call);
+
+	if (copy)
+		zf_call_give_to_worker(daemon, copy);
+	return copy;
 }
 
 struct zf_call *zf_call_keep(const struct zf_call *call)
@@ -127,6 +141,7 @@ struct zf_call *zf_call_keep(const struct zf_call *call)
 	copy->data = NULL;
 	copy->began_ns = 0;
 	count_parked(copy->thread);
+	count_waited(copy->thread);
 	return copy;
 }
 
@@ -178,7 +193,7 @@ static void note_answered(struct zf_thread *thread, const struct zf_call *call, 
 
 void zf_call_hand_over(struct zf_daemon *daemon, struct zf_call *call)
 {
-	if (!park(daemon, call))
+	if (!hand_over(daemon, call))
 		(void)run_waiting(daemon, call);
 }
 
@@ -210,7 +225,7 @@ static void dispatch(struct zf_daemon *daemon, struct zf_call *call, pid_t clien
 	call->ctx.may_wait_record = waits && request.kind == ZF_WAIT_DURABLE;
 	r = run_unless_closing(daemon, call);
 	if (r == -EAGAIN && !call->ctx.may_wait) {
-		later = park(daemon, call);
+		later = hand_over(daemon, call);
 		if (!later)
 			r = run_waiting(daemon, call);
 	} else if (r == -EINPROGRESS) {

@@ -13,7 +13,7 @@
  *                                  -EAGAIN --parked--> a worker: run --> replied
  *
  * Some small reads need no worker: the queue's own ring reads the device, and no thread waits
- * (ring_read.h).
+ * (ring_read.h). A durable write that another one's sync serves needs none either (sync_later.h).
  *
  * What a call points to: over io_uring the payload of a request stays where it is until the reply,
  * so nothing is copied. A request from /dev/fuse lies in a buffer that the thread reuses for its
@@ -52,14 +52,18 @@ struct zf_call {
 	fuse_req_t req;
 	enum zf_request kind;
 	/*
-	 * 0: it has replied, or a dropper will (drop_pages.h). -EINPROGRESS: the call is replied to later, on this thread or by a
-	 * worker (ring_read.h). Any other -errno: it has not replied, and the caller sends this
-	 * error as the reply.
+	 * 0: it has replied, or a dropper will (drop_pages.h). -EINPROGRESS: the call is replied to
+	 * later, by this thread or another one (ring_read.h, sync_later.h). Any other -errno: it
+	 * has not replied, and the caller sends this error as the reply.
 	 */
 	int (*run)(struct zf_daemon *daemon, struct zf_call *call);
 
-	bool durable;	/* in most cases it waits for one durable write only */
-	bool after_end; /* runs after zf_call_end_all(), too: without src/fs/, or with the gate */
+	bool durable; /* in most cases it waits for one durable write only */
+	/*
+	 * Runs after zf_call_end_all(), too: without src/fs/, with the gate, or counted in
+	 * calls_running already.
+	 */
+	bool after_end;
 	struct zf_ctx ctx; /* zf_call_dispatch() fills in the caller */
 	uint64_t ino, other_ino;
 	const char *name, *other_name;
@@ -73,14 +77,17 @@ struct zf_call {
 	bool may_be_write; /* a SETATTR that must not fail (ops_attr.c) */
 	struct fuse_file_info fi;
 	/*
-	 * Set for a write, unless it writes pages of the kernel's cache (fi->writepage); for a direct read under the
-	 * writeback cache; for a request that changes a range. Else NULL.
+	 * Set for a write, unless it writes pages of the kernel's cache (fi->writepage); for a
+	 * direct read under the writeback cache; for a request that changes a range. Else NULL.
 	 */
 	struct zf_open_inode *inode;
 	bool direct; /* a direct write */
 	int result;  /* its answer while it is held */
 	/* Of a read: the run() that follows when the dirty pages behind its range are written. */
 	int (*then)(struct zf_daemon *daemon, struct zf_call *call);
+
+	/* Set when the wait of a durable write has ended (sync_later.h). */
+	struct zf_syncing *syncing;
 
 	int64_t began_ns; /* when it came; 0: part of a call whose latency was noted already */
 	/* Of a parked call. */
@@ -103,9 +110,17 @@ void zf_call_end_all(struct zf_daemon *daemon);
 /* Runs the caller's call, on this thread or by a worker. Replies in any case. */
 void zf_call_dispatch(struct zf_call *call);
 
-/* For a worker: runs a parked call to its reply, and frees the call. */
+/* Runs a parked call to its reply, and frees the call; on a worker, or if it need not wait. */
 void zf_call_finish(struct zf_daemon *daemon, struct zf_call *call);
 
+/*
+ * Returns a copy of the call that outlives the handler, and counts as parked until
+ * zf_call_finish() or zf_call_discard(). It is not handed to a worker. NULL: no memory, or too many
+ * calls are parked.
+ */
+struct zf_call *zf_call_park(const struct zf_call *call);
+/* A worker runs the parked call to its reply. */
+void zf_call_give_to_worker(struct zf_daemon *daemon, struct zf_call *call);
 /*
  * Returns a copy of a call that no longer needs its names and data. The copy counts as parked until
  * zf_call_finish() or zf_call_discard(). NULL: no memory.

@@ -14,6 +14,7 @@
 #include "fuse/drop_pages.h"
 #include "fuse/marks.h"
 #include "fuse/open_inode.h"
+#include "fuse/sync_later.h"
 
 /* ---- setuid and setgid ---- */
 
@@ -255,9 +256,16 @@ static int answer_write(struct zf_daemon *daemon, struct zf_call *call, int r)
 /* The bytes are written; this makes them durable. */
 static int run_write_sync(struct zf_daemon *daemon, struct zf_call *call)
 {
-	int r = zf_fs_fsync(daemon->fs, &call->ctx, call->ino, true);
+	int r;
 
-	return r == -EAGAIN ? r : answer_write(daemon, call, r);
+	if (call->syncing) {
+		r = zf_sync_later_end(daemon, call);
+	} else {
+		r = zf_fs_fsync(daemon->fs, &call->ctx, call->ino, true);
+		if (r == -EAGAIN && !call->ctx.may_wait)
+			r = zf_sync_later(daemon, call);
+	}
+	return r == -EAGAIN || r == -EINPROGRESS ? r : answer_write(daemon, call, r);
 }
 
 static int run_write(struct zf_daemon *daemon, struct zf_call *call)
@@ -309,7 +317,7 @@ void zf_fuse_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size,
 		.data = buf,
 		.size = size,
 		.offset = (uint64_t)offset,
-		.ctx.errors = &zf_handle_of(fi)->errors,
+		.ctx.told = zf_fs_told(&zf_handle_of(fi)->errors),
 	};
 
 	note_write(fi, &call);
@@ -404,7 +412,7 @@ void zf_fuse_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, o
 		.size = (size_t)len,
 		.flags = (unsigned int)mode,
 		.inode = zf_handle_of(fi)->inode,
-		.ctx.errors = &zf_handle_of(fi)->errors,
+		.ctx.told = zf_fs_told(&zf_handle_of(fi)->errors),
 	};
 
 	/* No kernel sends WRITE_ZEROES itself yet. */
@@ -466,7 +474,7 @@ void zf_fuse_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t offset_in,
 		.other_offset = (uint64_t)offset_in,
 		.size = len < COPY_MAX ? len : COPY_MAX,
 		.inode = zf_handle_of(fi_out)->inode,
-		.ctx.errors = &zf_handle_of(fi_out)->errors,
+		.ctx.told = zf_fs_told(&zf_handle_of(fi_out)->errors),
 	};
 
 	(void)fi_in;
@@ -495,7 +503,7 @@ static void sync_inode(fuse_req_t req, enum zf_request kind, fuse_ino_t ino, int
 		.durable = true,
 		.ino = ino,
 		.flags = data_only != 0,
-		.ctx.errors = errors,
+		.ctx.told = zf_fs_told(errors),
 	};
 
 	zf_call_dispatch(&call);
@@ -528,7 +536,7 @@ void zf_fuse_syncfs(fuse_req_t req, fuse_ino_t ino)
 			       .kind = ZF_REQUEST_SYNCFS,
 			       .run = run_syncfs,
 			       .ino = ino,
-			       .ctx.errors = &daemon->sync_errors};
+			       .ctx.told = zf_fs_told(&daemon->sync_errors)};
 
 	zf_call_dispatch(&call);
 }

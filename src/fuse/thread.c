@@ -10,7 +10,7 @@
 
 /*
  * Each struct zf_thread starts at a cache line, because in most cases only its own thread writes to
- * it. (Others write `parked`.)
+ * it. (Others write `parked` and `waited`.)
  */
 #define CACHE_LINE 64
 

@@ -108,9 +108,9 @@ void zf_workers_run(struct zf_workers *workers, struct zf_call *call)
 	workers->waiting++;
 	/*
 	 * The comparison is needed because a woken thread that does not run yet still counts as
-	 * idle.
+	 * idle. In the end only workers bring calls (sync_later.h), and take them afterwards.
 	 */
-	if (workers->waiting > workers->idle && workers->count < WORKERS_MAX)
+	if (!workers->ending && workers->waiting > workers->idle && workers->count < WORKERS_MAX)
 		start_locked(workers);
 	zf_mutex_unlock(&workers->lock);
 	/* With the lock held, a worker that runs at once would only wait for the lock. */

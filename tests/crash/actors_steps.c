@@ -9,6 +9,7 @@
 
 #include "actors.h"
 #include "base/bits.h"
+#include "base/wakeup.h"
 #include "fs/core/inode.h"
 #include "fs/data/data.h"
 #include "fs/space/reclaim.h"
@@ -191,7 +192,47 @@ static void promise_names(struct world *world, const struct promise *promise)
 	world->known.names_durable = zf_max_u64(world->known.names_durable, promise->names_done);
 }
 
-/* As the daemon syncs: first a call that may only wait for a log record, then one that may wait. */
+/* A data sync without a thread. */
+struct later {
+	struct zf_wakeup ended;
+	struct zf_syncing *syncing;
+};
+
+static void note_ended(struct zf_syncing *syncing, bool served, void *arg)
+{
+	struct later *later = arg;
+
+	(void)served;
+	later->syncing = syncing;
+	zf_wakeup_send(&later->ended);
+}
+
+/*
+ * The thread that runs the sync when it is offered may be busy. Here it first waits for another
+ * sync of the file.
+ */
+static int sync_later(struct actor *actor, uint64_t ino)
+{
+	struct zf_fs *fs = actor->world->fs;
+	struct later later = {.syncing = NULL};
+	int r;
+
+	zf_wakeup_init(&later.ended);
+	r = zf_fs_sync_later(fs, &waiting, ino, note_ended, &later);
+	if (r == -EINPROGRESS) {
+		if (zf_rng_chance(&actor->rng, 50))
+			went_well(actor, "fdatasync", zf_fs_fsync(fs, &waiting, ino, true));
+		zf_wakeup_wait(&later.ended);
+		r = zf_fs_sync_later_end(later.syncing);
+	}
+	zf_wakeup_deinit(&later.ended);
+	return r;
+}
+
+/*
+ * As the daemon syncs: first a call that may only wait for a log record, or without a thread; then
+ * one that may wait.
+ */
 static int sync_ino(struct actor *actor, uint64_t ino, bool data_only)
 {
 	const struct zf_ctx on_the_spot = {.may_wait_record = true};
@@ -201,6 +242,8 @@ static int sync_ino(struct actor *actor, uint64_t ino, bool data_only)
 	world->syncing++;
 	if (zf_rng_chance(&actor->rng, 50))
 		r = zf_fs_fsync(world->fs, &on_the_spot, ino, data_only);
+	if (r == -EAGAIN && data_only && zf_rng_chance(&actor->rng, 50))
+		r = sync_later(actor, ino);
 	if (r == -EAGAIN)
 		r = zf_fs_fsync(world->fs, &waiting, ino, data_only);
 	world->syncing--;

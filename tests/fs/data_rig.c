@@ -300,7 +300,7 @@ int data_rig_fsync(struct data_rig *rig, uint64_t ino, struct zf_error_cursor *e
 {
 	struct zf_ctx ctx = rig->ctx;
 
-	ctx.errors = errors;
+	ctx.told = zf_fs_told(errors);
 	return zf_fs_fsync(rig->fs, &ctx, ino, false);
 }
 

@@ -155,7 +155,7 @@ static int sync_all(struct data_rig *rig, struct zf_error_cursor *errors)
 {
 	struct zf_ctx ctx = rig->ctx;
 
-	ctx.errors = errors;
+	ctx.told = zf_fs_told(errors);
 	return zf_fs_syncfs(rig->fs, &ctx);
 }
 
@@ -386,15 +386,78 @@ static void a_durable_write_says_that_data_is_lost(void **state)
 	ino = data_rig_make(&rig, "file");
 	zf_fs_begin_errors(rig.fs, ino, &writer);
 	ctx = rig.ctx;
-	ctx.errors = &writer;
+	ctx.told = zf_fs_told(&writer);
 	lose(&rig, ino, 1, 0, 20 * BLOCK);
 	assert_int_equal(zf_fs_write(rig.fs, &ctx, ino, 0, buf, 1, ZF_WRITE_DSYNC), -EIO);
+	ctx.told = zf_fs_told(&writer);
 	assert_int_equal(zf_fs_write(rig.fs, &ctx, ino, 0, buf, 1, ZF_WRITE_DSYNC), 1);
 	/* The same for the file's own data, without an open file. */
 	fail_appends(&rig, 2, false);
 	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 0, buf, 40 * BLOCK, ZF_WRITE_DSYNC),
 			 -EIO);
 	assert_int_equal(zf_sim_faults_left(rig.sim), 0);
+	data_rig_drop(&rig);
+}
+
+static void requests_that_came_before_the_loss_are_all_told_of_it(void **state)
+{
+	struct data_rig_options options = {.seed = 2};
+	struct zf_error_cursor writer;
+	struct data_rig rig;
+	struct zf_ctx ctx;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	ino = data_rig_make(&rig, "file");
+	zf_fs_begin_errors(rig.fs, ino, &writer);
+	ctx = rig.ctx;
+	ctx.told = zf_fs_told(&writer);
+	lose(&rig, ino, 1, 0, 20 * BLOCK);
+	assert_int_equal(data_rig_fsync(&rig, ino, &writer), -EIO);
+	assert_int_equal(data_rig_fsync(&rig, ino, &writer), 0);
+	assert_int_equal(zf_fs_fsync(rig.fs, &ctx, ino, true), -EIO);
+	assert_int_equal(data_rig_fsync(&rig, ino, &writer), 0);
+	data_rig_drop(&rig);
+}
+
+struct later {
+	struct zf_syncing *syncing;
+	bool ended, served;
+};
+
+static void note_ended(struct zf_syncing *syncing, bool served, void *arg)
+{
+	*(struct later *)arg = (struct later){syncing, true, served};
+}
+
+/* Neither the log nor a commit can be written. */
+static void a_sync_that_fails_serves_no_one(void **state)
+{
+	struct data_rig_options options = {.seed = 2};
+	struct later laters[2] = {0};
+	struct data_rig rig;
+	uint64_t ino;
+
+	(void)state;
+	data_rig_init(&rig, &options);
+	rig.errors_expected = true;
+	ino = data_rig_make(&rig, "file");
+	data_rig_write_pattern(&rig, ino, 1, 0, 4 * BLOCK);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(zf_fs_sync_later(rig.fs, &rig.ctx, ino, note_ended, &laters[i]),
+				 -EINPROGRESS);
+	assert_true(laters[0].ended && !laters[0].served);
+	assert_false(laters[1].ended);
+	for (uint64_t nth = 1; nth <= 50; nth++) {
+		zf_sim_add_fault(rig.sim, &(struct zf_sim_fault){
+						  .op = ZF_IO_WRITE, .nth = nth, .error = -EIO});
+		zf_sim_add_fault(rig.sim, &(struct zf_sim_fault){
+						  .op = ZF_IO_APPEND, .nth = nth, .error = -EIO});
+	}
+	assert_true(zf_fs_sync_later_end(laters[0].syncing) < 0);
+	assert_true(laters[1].ended && !laters[1].served);
+	assert_true(zf_fs_sync_later_end(laters[1].syncing) < 0);
 	data_rig_drop(&rig);
 }
 
@@ -978,6 +1041,8 @@ int main(void)
 		cmocka_unit_test(every_open_file_is_told_of_lost_data_once),
 		cmocka_unit_test(other_calls_do_not_take_the_error_of_an_open_file),
 		cmocka_unit_test(a_durable_write_says_that_data_is_lost),
+		cmocka_unit_test(requests_that_came_before_the_loss_are_all_told_of_it),
+		cmocka_unit_test(a_sync_that_fails_serves_no_one),
 		cmocka_unit_test(an_unreported_error_is_reported_to_the_next_open_file),
 		cmocka_unit_test(an_error_stays_for_each_open_file),
 		cmocka_unit_test(the_last_unmount_says_that_data_was_lost),

@@ -426,7 +426,7 @@ static void extents_that_overlap_do_not_hold_a_write_up(void **state)
 	rig.errors_expected = true;
 	assert_int_equal(zf_fs_write(rig.fs, &rig.ctx, ino, 0, buf, sizeof(buf), 0), sizeof(buf));
 	ctx = rig.ctx;
-	ctx.errors = &errors;
+	ctx.told = zf_fs_told(&errors);
 	assert_int_equal(zf_fs_fsync(rig.fs, &ctx, ino, false), -EUCLEAN);
 	assert_int_equal(zf_txn_error(rig.fs->txn), 0);
 	names_rig_deinit(&rig);

@@ -216,8 +216,9 @@ static void lost_data_is_told_by_fsync(void **state)
 	assert_int_equal(data_rig_fsync(&rig, ino, &file), -EIO);
 	assert_int_equal(data_rig_fsync(&rig, ino, &file), 0);
 	ctx = rig.ctx;
-	ctx.errors = &all;
+	ctx.told = zf_fs_told(&all);
 	assert_int_equal(zf_fs_syncfs(rig.fs, &ctx), -EIO);
+	ctx.told = zf_fs_told(&all);
 	assert_int_equal(zf_fs_syncfs(rig.fs, &ctx), 0);
 	data_rig_drop(&rig);
 }

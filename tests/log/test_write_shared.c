@@ -99,15 +99,17 @@ static struct zf_log_stats log_stats(void)
 	return stats;
 }
 
-/* The place behind the last thread that waits for a sync of the file's data. */
-static struct zf_sync_waiter **last_waiter(uint64_t ino)
+/* Threads that wait for a sync of the file's data. */
+static unsigned int count_waiters(uint64_t ino)
 {
-	struct zf_sync_waiter **r;
+	const struct zf_sync_waiter *waiter;
 	struct zf_inode *inode;
+	unsigned int r = 0;
 
 	assert_int_equal(zf_inode_get(rig.fs, ino, &inode), 0);
 	zf_mutex_lock(&zf_inode_shard(inode)->lock);
-	r = inode->sync_waiters.stqh_last;
+	STAILQ_FOREACH (waiter, &inode->sync_share.threads, link)
+		r++;
 	zf_mutex_unlock(&zf_inode_shard(inode)->lock);
 	zf_inode_put(inode);
 	return r;
@@ -118,6 +120,12 @@ static void nap(void)
 	const struct timespec pause = {.tv_nsec = 100000};
 
 	nanosleep(&pause, NULL);
+}
+
+static void wait_for_waiters(uint64_t ino, unsigned int count)
+{
+	while (count_waiters(ino) < count)
+		nap();
 }
 
 /* If the part fits, a thread counts it and puts it into the batch in one critical section. */
@@ -267,12 +275,9 @@ static void data_syncs_that_wait_are_served_by_the_next_one(void **state)
 	start(&syncers[0]);
 	wait_for_record(1);
 	for (unsigned int i = 1; i < FEW; i++) {
-		struct zf_sync_waiter **last = last_waiter(syncers[0].ino);
-
 		data_rig_write_pattern(&rig, syncers[0].ino, 0, 0, file_bytes);
 		start(&syncers[i]);
-		while (last_waiter(syncers[0].ino) == last)
-			nap();
+		wait_for_waiters(syncers[0].ino, i);
 	}
 	release(1, 2);
 	for (unsigned int i = 0; i < FEW; i++) {
@@ -285,6 +290,176 @@ static void data_syncs_that_wait_are_served_by_the_next_one(void **state)
 	data_rig_deinit(&rig);
 }
 
+/* ---- data syncs without a thread ---- */
+
+struct later {
+	struct zf_syncing *syncing;
+	bool served;
+	atomic_bool ended;
+	int result; /* of zf_fs_sync_later_end() */
+};
+
+static void note_ended(struct zf_syncing *syncing, bool served, void *arg)
+{
+	struct later *later = arg;
+
+	later->syncing = syncing;
+	later->served = served;
+	assert_false(atomic_exchange(&later->ended, true));
+}
+
+static void sync_later(uint64_t ino, struct later *later)
+{
+	assert_int_equal(zf_fs_sync_later(rig.fs, &rig.ctx, ino, note_ended, later), -EINPROGRESS);
+}
+
+static void wait_for_end(struct later *later)
+{
+	while (!atomic_load(&later->ended))
+		nap();
+}
+
+static void *end_later(void *arg)
+{
+	struct later *later = arg;
+
+	later->result = zf_fs_sync_later_end(later->syncing);
+	return NULL;
+}
+
+static void join(struct syncer *syncer)
+{
+	assert_int_equal(pthread_join(syncer->thread, NULL), 0);
+	assert_int_equal(syncer->result, 0);
+}
+
+static void crash_and_expect(uint64_t ino)
+{
+	data_rig_crash(&rig);
+	data_rig_expect(&rig, ino, 0, 0, file_bytes);
+	data_rig_deinit(&rig);
+}
+
+/* The first that waits is asked to run the next sync, which serves all of them. */
+static void data_syncs_without_threads_are_served_by_the_next_one(void **state)
+{
+	struct later laters[FEW] = {0};
+	struct syncer syncer = {0};
+	pthread_t thread;
+
+	(void)state;
+	begin(&syncer, 1, SMALL);
+	start(&syncer);
+	wait_for_record(1);
+	data_rig_write_pattern(&rig, syncer.ino, 0, 0, file_bytes);
+	for (unsigned int i = 0; i < FEW; i++)
+		sync_later(syncer.ino, &laters[i]);
+	for (unsigned int i = 0; i < FEW; i++)
+		assert_false(atomic_load(&laters[i].ended));
+	release(1, 1);
+	wait_for_end(&laters[0]);
+	assert_false(laters[0].served);
+	join(&syncer);
+	assert_int_equal(pthread_create(&thread, NULL, end_later, &laters[0]), 0);
+	wait_for_record(2);
+	for (unsigned int i = 1; i < FEW; i++)
+		assert_false(atomic_load(&laters[i].ended));
+	release(2, 2);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	for (unsigned int i = 1; i < FEW; i++) {
+		assert_true(atomic_load(&laters[i].ended));
+		assert_true(laters[i].served);
+		end_later(&laters[i]);
+	}
+	for (unsigned int i = 0; i < FEW; i++)
+		assert_int_equal(laters[i].result, 0);
+	assert_int_equal(records_sent(), 2);
+	crash_and_expect(syncer.ino);
+}
+
+/* A thread that comes before the caller to which a sync is offered runs it, and does not wait. */
+static void a_thread_does_not_wait_for_a_sync_that_is_offered(void **state)
+{
+	struct later laters[2] = {0};
+	struct syncer syncer = {0};
+
+	(void)state;
+	begin(&syncer, 1, SMALL);
+	release(1, RECORDS_MAX - 1);
+	sync_later(syncer.ino, &laters[0]);
+	sync_later(syncer.ino, &laters[1]);
+	assert_true(atomic_load(&laters[0].ended));
+	assert_false(laters[0].served);
+	assert_false(atomic_load(&laters[1].ended));
+	sync_data(&syncer);
+	assert_int_equal(syncer.result, 0);
+	assert_true(atomic_load(&laters[1].ended));
+	assert_true(laters[1].served);
+	end_later(&laters[0]);
+	end_later(&laters[1]);
+	assert_int_equal(laters[0].result, 0);
+	assert_int_equal(laters[1].result, 0);
+	assert_int_equal(records_sent(), 1);
+	crash_and_expect(syncer.ino);
+}
+
+/*
+ * The caller to which a sync was offered comes while another thread runs that sync. It is served by
+ * that sync, although another caller, which is not, has come to wait before it.
+ */
+static void a_caller_whose_sync_was_taken_is_served_by_it(void **state)
+{
+	struct syncer syncers[2] = {0};
+	struct later later = {0};
+	pthread_t thread;
+
+	(void)state;
+	begin(syncers, 1, SMALL);
+	syncers[1].ino = syncers[0].ino;
+	sync_later(syncers[0].ino, &later);
+	start(&syncers[0]);
+	wait_for_record(1);
+	data_rig_write_pattern(&rig, syncers[0].ino, 0, 0, file_bytes);
+	start(&syncers[1]);
+	wait_for_waiters(syncers[0].ino, 1);
+	assert_int_equal(pthread_create(&thread, NULL, end_later, &later), 0);
+	wait_for_waiters(syncers[0].ino, 2);
+	release(1, 1);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(later.result, 0);
+	join(&syncers[0]);
+	assert_false(atomic_load(&syncers[1].answered));
+	release(2, 2);
+	join(&syncers[1]);
+	assert_int_equal(records_sent(), 2);
+	crash_and_expect(syncers[0].ino);
+}
+
+/* Otherwise all workers could wait for a sync that needs one of them. */
+static void a_sync_is_offered_to_a_thread_first(void **state)
+{
+	struct syncer syncers[2] = {0};
+	struct later later = {0};
+
+	(void)state;
+	begin(syncers, 1, SMALL);
+	syncers[1].ino = syncers[0].ino;
+	start(&syncers[0]);
+	wait_for_record(1);
+	data_rig_write_pattern(&rig, syncers[0].ino, 0, 0, file_bytes);
+	sync_later(syncers[0].ino, &later);
+	start(&syncers[1]);
+	wait_for_waiters(syncers[0].ino, 1);
+	release(1, 2);
+	join(&syncers[0]);
+	join(&syncers[1]);
+	wait_for_end(&later);
+	assert_true(later.served);
+	end_later(&later);
+	assert_int_equal(later.result, 0);
+	crash_and_expect(syncers[0].ino);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +468,10 @@ int main(void)
 		cmocka_unit_test(parts_that_do_not_fit_come_with_a_later_record),
 		cmocka_unit_test(parts_behind_a_record_that_failed_are_not_written),
 		cmocka_unit_test(data_syncs_that_wait_are_served_by_the_next_one),
+		cmocka_unit_test(data_syncs_without_threads_are_served_by_the_next_one),
+		cmocka_unit_test(a_thread_does_not_wait_for_a_sync_that_is_offered),
+		cmocka_unit_test(a_caller_whose_sync_was_taken_is_served_by_it),
+		cmocka_unit_test(a_sync_is_offered_to_a_thread_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

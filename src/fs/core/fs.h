@@ -112,6 +112,15 @@ struct zf_error_cursor {
 	_Atomic uint64_t told;
 };
 
+/*
+ * What the owner of a cursor knows when a request comes. A request whose data is lost must get the
+ * error, even if another request of the same owner is told of it first.
+ */
+struct zf_told {
+	struct zf_error_cursor *cursor; /* it stays until the request is answered; NULL: none */
+	uint64_t number;
+};
+
 struct zf_ctx {
 	uid_t uid;
 	gid_t gid;
@@ -120,8 +129,7 @@ struct zf_ctx {
 	bool may_wait_record; /* without may_wait: an fsync may wait for one durable write */
 	bool may_as_owner;    /* the caller counts as the owner of any file: CAP_FOWNER */
 	bool no_atime;	      /* reading leaves the access time alone (O_NOATIME) */
-	/* The cursor of the open file that the request came through; NULL: no open file. */
-	struct zf_error_cursor *errors;
+	struct zf_told told;  /* of the open file that the request came through */
 };
 
 struct zf_time {
@@ -272,6 +280,8 @@ int zf_fs_open(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, int fla
  * another open file was told of may be forgotten.
  */
 void zf_fs_begin_errors(struct zf_fs *fs, uint64_t ino, struct zf_error_cursor *ret_cursor);
+/* For ctx->told: to be called when a request comes, before anything is done. Takes NULL. */
+struct zf_told zf_fs_told(struct zf_error_cursor *cursor);
 
 /*
  * Returns the number of bytes read: less than asked for at the end of the file, or if an error came
@@ -339,11 +349,27 @@ ssize_t zf_fs_copy_range(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t in
 
 /*
  * Makes the file durable, or returns the error if some of its data was lost: once for each cursor
- * ctx->errors; with NULL, until an open file was told. Operations that are durable when they are
- * answered return such errors in the same way.
+ * ctx->told.cursor; with NULL, until an open file was told. Operations that are durable when they
+ * are answered return such errors in the same way.
  */
 int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool data_only);
-/* The same for all files. ctx->errors is the cursor of the caller of syncfs. */
+/*
+ * zf_fs_fsync() of the data, for a caller that does not wait on its thread. -EINPROGRESS: ended()
+ * is called once, by any thread, without locks, perhaps before this function returns. Then
+ * zf_fs_sync_later_end() has to be called. -EAGAIN: nothing was done, because there is no memory,
+ * or the filesystem has data that is written in place; the caller uses zf_fs_fsync().
+ */
+struct zf_syncing;
+typedef void zf_syncing_ended_fn(struct zf_syncing *syncing, bool served, void *arg);
+int zf_fs_sync_later(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		     zf_syncing_ended_fn *ended, void *arg);
+/*
+ * Returns the result of the sync. After ended() with `served`, another caller's sync has served
+ * this one, and the function does not wait. Otherwise it runs the sync, on a thread that may wait;
+ * other callers may be waiting for that. Once for each call of ended(), before zf_fs_unmount().
+ */
+int zf_fs_sync_later_end(struct zf_syncing *syncing);
+/* The same for all files. ctx->told is that of the caller of syncfs. */
 int zf_fs_syncfs(struct zf_fs *fs, const struct zf_ctx *ctx);
 
 /* whence: SEEK_DATA or SEEK_HOLE. -ENXIO past the end. */

@@ -61,7 +61,7 @@ static struct zf_inode *add_locked(struct zf_fs *fs, uint64_t ino, enum zf_inode
 	inode->uses = 1;
 	zf_rwlock_init(&inode->lock, ZF_RANK_INODE);
 	zf_data_init(&inode->data);
-	STAILQ_INIT(&inode->sync_waiters);
+	zf_sync_share_init(&inode->sync_share);
 	RB_INSERT(zf_inode_table, &shard_of(fs, ino)->inodes, inode);
 	return inode;
 }
@@ -90,7 +90,7 @@ static void free_inode(struct zf_inode *inode)
 {
 	if (!inode)
 		return;
-	assert(STAILQ_EMPTY(&inode->sync_waiters));
+	zf_sync_share_deinit(&inode->sync_share);
 	zf_data_deinit(&inode->data);
 	zf_rwlock_deinit(&inode->lock);
 	free(inode);

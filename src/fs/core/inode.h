@@ -50,6 +50,7 @@
 #include "btree/tree.h"
 #include "fs/core/data_memory.h"
 #include "fs/core/fs.h"
+#include "fs/core/sync_share.h"
 #include "fs/core/wake.h"
 #include "txn/health.h"
 #include "txn/txn.h"
@@ -77,9 +78,6 @@ enum zf_absent {
 	ZF_ABSENT_ACL_DEFAULT = 1 << 2, /* of a directory: looked up when an inode is made in it */
 };
 
-/* Threads that wait for a sync of the inode's data, in order of arrival: fs/data/durable.c. */
-STAILQ_HEAD(zf_sync_waiters, zf_sync_waiter);
-
 struct zf_inode {
 	uint64_t ino;
 	struct zf_fs *fs;
@@ -104,13 +102,10 @@ struct zf_inode {
 
 	/* Under the shard's lock. */
 	enum zf_inode_state state;
-	int load_error;			    /* when DEAD */
-	bool unlinked;			    /* item.nlink is 0 */
-	bool idle;			    /* on the shard's idle list */
-	bool syncing;			    /* a thread makes its data durable: fs/data/durable.c */
-	uint64_t syncs_begun, syncs_served; /* numbers of the last sync that began, and succeeded */
-	struct zf_sync_waiters sync_waiters;
-	struct zf_sync_waiter *sync_offered; /* the next sync is offered to it; NULL: to none */
+	int load_error; /* when DEAD */
+	bool unlinked;	/* item.nlink is 0 */
+	bool idle;	/* on the shard's idle list */
+	struct zf_sync_share sync_share;
 	RB_ENTRY(zf_inode) table_link;
 	TAILQ_ENTRY(zf_inode) idle_link;
 

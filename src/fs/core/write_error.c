@@ -45,9 +45,9 @@ bool zf_write_error_note_locked(struct zf_inode *inode, int error)
 
 /* ---- telling ---- */
 
-uint64_t zf_write_error_told(const struct zf_error_cursor *cursor)
+struct zf_told zf_fs_told(struct zf_error_cursor *cursor)
 {
-	return cursor ? atomic_load(&cursor->told) : 0;
+	return (struct zf_told){cursor, cursor ? atomic_load(&cursor->told) : 0};
 }
 
 static void move_on(struct zf_error_cursor *cursor, uint64_t number)
@@ -58,33 +58,33 @@ static void move_on(struct zf_error_cursor *cursor, uint64_t number)
 		;
 }
 
-int zf_write_error_tell(struct zf_inode *inode, struct zf_error_cursor *cursor, uint64_t told)
+int zf_write_error_tell(struct zf_inode *inode, const struct zf_told *told)
 {
 	struct zf_data *data = &inode->data;
 	uint64_t newest;
 	bool tell;
 
-	if (atomic_load(&inode->fs->errors.newest) <= told)
+	if (atomic_load(&inode->fs->errors.newest) <= told->number)
 		return 0;
 	zf_mutex_lock(&data->lock);
 	newest = data->error.newest;
-	tell = cursor ? newest > told : data->error.untold;
-	if (cursor && tell)
+	tell = told->cursor ? newest > told->number : data->error.untold;
+	if (told->cursor && tell)
 		set_untold_locked(inode, false);
 	zf_mutex_unlock(&data->lock);
-	if (cursor && tell)
-		move_on(cursor, newest);
+	if (told->cursor && tell)
+		move_on(told->cursor, newest);
 	return tell ? error_of(newest) : 0;
 }
 
-int zf_write_errors_tell(struct zf_fs *fs, struct zf_error_cursor *cursor, uint64_t told)
+int zf_write_errors_tell(struct zf_fs *fs, const struct zf_told *told)
 {
 	uint64_t newest = atomic_load(&fs->errors.newest);
 
-	if (newest <= told || (!cursor && atomic_load(&fs->errors.untold) == 0))
+	if (newest <= told->number || (!told->cursor && atomic_load(&fs->errors.untold) == 0))
 		return 0;
-	if (cursor)
-		move_on(cursor, newest);
+	if (told->cursor)
+		move_on(told->cursor, newest);
 	return error_of(newest);
 }
 

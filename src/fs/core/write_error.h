@@ -29,9 +29,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct zf_error_cursor;
 struct zf_fs;
 struct zf_inode;
+struct zf_told;
 
 #define ZF_UNTOLD_MAX 16384u
 
@@ -51,15 +51,13 @@ struct zf_write_errors {
 /* Notes that data of the inode is lost. Returns whether the inode had no untold error before. */
 bool zf_write_error_note_locked(struct zf_inode *inode, int error);
 
-/* Returns the cursor's number. A caller reads it before the call that may fail. NULL: 0. */
-uint64_t zf_write_error_told(const struct zf_error_cursor *cursor);
 /*
- * Returns what to tell a caller that was told up to `told`: 0, or -errno, and the cursor moves on.
- * With `cursor` NULL it returns the error while that is untold, and the error stays untold.
+ * Returns what to tell a caller that was told so far: 0, or -errno, and the cursor moves on.
+ * Without a cursor it returns the error while that is untold, and the error stays untold.
  */
-int zf_write_error_tell(struct zf_inode *inode, struct zf_error_cursor *cursor, uint64_t told);
+int zf_write_error_tell(struct zf_inode *inode, const struct zf_told *told);
 /* The same for all files (syncfs). Errors of inodes that are untold stay untold. */
-int zf_write_errors_tell(struct zf_fs *fs, struct zf_error_cursor *cursor, uint64_t told);
+int zf_write_errors_tell(struct zf_fs *fs, const struct zf_told *told);
 
 /*
  * For P2: the inode is about to take the name of another file. Returns -errno, once, if the inode

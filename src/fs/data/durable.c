@@ -3,11 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "alloc/overwrite.h"
+#include "base/bits.h"
 #include "base/plant.h"
-#include "base/turn.h"
 #include "fs/data/append.h"
 #include "fs/core/changes.h"
 #include "fs/data/data.h"
@@ -17,8 +18,10 @@
 #include "fs/data/inline.h"
 #include "fs/core/inode.h"
 #include "fs/core/inode_flags.h"
+#include "fs/core/sync_share.h"
 #include "fs/data/land.h"
 #include "log/log.h"
+#include "trace/trace.h"
 
 /*
  * The most blocks that ride with a record. Up to this size one write of the device takes about the
@@ -294,129 +297,31 @@ static int sync_file(struct zf_inode *inode, bool data_only, bool may_wait)
 	return r;
 }
 
-/* ---- many syncs of one file ---- */
+/* ---- data syncs, which are shared ---- */
 
-/*
- * Data syncs of one file are shared. One runs at a time, and it serves every caller that has
- * written before it began. The others wait. When a sync ends, the waiting callers that it has
- * served are woken, and the next sync is offered to the first of the rest. If a sync fails, only
- * the caller that ran it gets the error; the others are served by another one.
- */
-
-/* A caller that waits; on its stack. */
-struct zf_sync_waiter {
-	STAILQ_ENTRY(zf_sync_waiter) link;
-	struct zf_turn turn;
-	uint64_t number; /* a sync of this number, or a later one, serves it */
-};
-
-/* True: the caller runs the next sync. False: it was served, and the shard's lock was given up. */
-static bool wait_for_turn_locked(struct zf_inode *inode, struct zf_sync_waiter *waiter)
+/* The caller has its turn (ZF_SYNC_RUN). */
+static int run_shared(struct zf_inode *inode, bool may_wait)
 {
-	struct zf_inode_shard *shard = zf_inode_shard(inode);
+	int r = sync_file(inode, true, may_wait);
 
-	STAILQ_INSERT_TAIL(&inode->sync_waiters, waiter, link);
-	do {
-		zf_mutex_unlock(&shard->lock);
-		if (zf_turn_wait(&waiter->turn))
-			return false;
-		zf_mutex_lock(&shard->lock);
-	} while (inode->sync_offered != waiter);
-	STAILQ_REMOVE(&inode->sync_waiters, waiter, zf_sync_waiter, link);
-	return true;
-}
-
-static void begin_sync_locked(struct zf_inode *inode)
-{
-	inode->syncing = true;
-	inode->sync_offered = NULL;
-	inode->syncs_begun++;
-}
-
-/*
- * 1: a sync has served the caller; 0: the caller has to run one, and then calls end_shared();
- * -EAGAIN: it would have to wait for another caller's sync, which may need a commit.
- */
-static int share_or_begin(struct zf_inode *inode, bool may_wait)
-{
-	struct zf_inode_shard *shard = zf_inode_shard(inode);
-	struct zf_sync_waiter waiter;
-	int r = 0;
-
-	zf_turn_init(&waiter.turn);
-	zf_mutex_lock(&shard->lock);
-	waiter.number = inode->syncs_begun + 1;
-	if (ZF_PLANTED(ZF_BUG_FSYNC_SERVED_AT_REST) ||
-	    (ZF_PLANTED(ZF_BUG_FSYNC_SERVED_EARLY) && inode->syncing))
-		waiter.number--;
-	if (inode->syncs_served >= waiter.number) {
-		r = 1;
-	} else if (inode->syncing && !may_wait) {
-		r = -EAGAIN;
-	} else if (!inode->syncing || wait_for_turn_locked(inode, &waiter)) {
-		begin_sync_locked(inode);
-	} else {
-		zf_turn_deinit(&waiter.turn);
-		return 1;
-	}
-	zf_mutex_unlock(&shard->lock);
-	zf_turn_deinit(&waiter.turn);
+	zf_sync_share_end(inode, r);
 	return r;
-}
-
-/* Moves the waiting callers that have been served to `served`. */
-static void take_served_locked(struct zf_inode *inode, struct zf_sync_waiters *served)
-{
-	struct zf_sync_waiter *waiter;
-
-	while ((waiter = STAILQ_FIRST(&inode->sync_waiters)) &&
-	       inode->syncs_served >= waiter->number) {
-		STAILQ_REMOVE_HEAD(&inode->sync_waiters, link);
-		STAILQ_INSERT_TAIL(served, waiter, link);
-		zf_turn_end(&waiter->turn);
-	}
-}
-
-/* Returns the caller to which the next sync is offered now. NULL: none waits. */
-static struct zf_sync_waiter *offer_locked(struct zf_inode *inode)
-{
-	struct zf_sync_waiter *waiter = STAILQ_FIRST(&inode->sync_waiters);
-
-	if (waiter)
-		zf_turn_offer(&waiter->turn);
-	inode->sync_offered = waiter;
-	return waiter;
-}
-
-static void end_shared(struct zf_inode *inode, int result)
-{
-	struct zf_sync_waiters served = STAILQ_HEAD_INITIALIZER(served);
-	struct zf_inode_shard *shard = zf_inode_shard(inode);
-	struct zf_sync_waiter *offered, *waiter, *next;
-
-	zf_mutex_lock(&shard->lock);
-	inode->syncing = false;
-	if (result == 0)
-		inode->syncs_served = inode->syncs_begun;
-	take_served_locked(inode, &served);
-	offered = offer_locked(inode);
-	zf_mutex_unlock(&shard->lock);
-	if (offered)
-		zf_turn_wake(&offered->turn);
-	STAILQ_FOREACH_SAFE (waiter, &served, link, next)
-		zf_turn_wake(&waiter->turn);
 }
 
 static int sync_data(struct zf_inode *inode, bool may_wait)
 {
-	int r = share_or_begin(inode, may_wait);
-
-	if (r != 0)
-		return r < 0 ? r : 0;
-	r = sync_file(inode, true, may_wait);
-	end_shared(inode, r);
-	return r;
+	switch (zf_sync_share_begin(inode, may_wait)) {
+	case ZF_SYNC_RUN:
+		return run_shared(inode, may_wait);
+	case ZF_SYNC_SERVED:
+		return 0;
+	case ZF_SYNC_BUSY:
+		break;
+	}
+	return -EAGAIN;
 }
+
+/* ---- names ---- */
 
 /* Writes one record with the operations that wait for one. 0, WANTS_COMMIT or -errno. */
 static int log_names(struct zf_fs *fs)
@@ -442,6 +347,8 @@ static int sync_names(struct zf_fs *fs, bool may_wait)
 	return r;
 }
 
+/* ---- every sync ---- */
+
 static int sync_inode(struct zf_inode *inode, bool data_only, bool may_wait)
 {
 	int r = zf_data_flush_in_place(inode, data_only);
@@ -462,16 +369,19 @@ static int answer(struct zf_fs *fs, int result)
 	return result == 0 && zf_txn_error(fs->txn) ? -EROFS : result;
 }
 
+static int answer_and_tell(struct zf_inode *inode, const struct zf_told *told, int result)
+{
+	int error = zf_write_error_tell(inode, told);
+
+	return answer(inode->fs, result < 0 ? result : error);
+}
+
 static int sync_and_tell(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only,
 			 bool may_wait)
 {
-	uint64_t told = zf_write_error_told(ctx->errors);
-	int r = sync_inode(inode, data_only, may_wait), error;
+	int r = sync_inode(inode, data_only, may_wait);
 
-	if (r == -EAGAIN)
-		return r;
-	error = zf_write_error_tell(inode, ctx->errors, told);
-	return answer(inode->fs, r < 0 ? r : error);
+	return r == -EAGAIN ? r : answer_and_tell(inode, &ctx->told, r);
 }
 
 int zf_durable_inode(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only)
@@ -487,6 +397,52 @@ int zf_durable_by_record(struct zf_inode *inode, const struct zf_ctx *ctx, bool 
 	if (inode->type != S_IFREG || zf_alloc_has_overwrite(inode->fs->alloc))
 		return -EAGAIN;
 	return sync_and_tell(inode, ctx, data_only, false);
+}
+
+/* ---- without a thread ---- */
+
+static void wait_ended(struct zf_sync_waiter *waiter, bool served)
+{
+	struct zf_syncing *syncing = ZF_CONTAINER_OF(waiter, struct zf_syncing, waiter);
+
+	syncing->served = served;
+	syncing->ended(syncing, served, syncing->arg);
+}
+
+int zf_durable_later(struct zf_inode *inode, const struct zf_ctx *ctx, zf_syncing_ended_fn *ended,
+		     void *arg)
+{
+	struct zf_syncing *syncing;
+
+	/* Data that is written in place is synced in another way (fs/data/in_place.h). */
+	if (inode->type != S_IFREG || zf_alloc_has_overwrite(inode->fs->alloc))
+		return -EAGAIN;
+	syncing = malloc(sizeof(*syncing));
+	if (!syncing)
+		return -EAGAIN;
+	*syncing = (struct zf_syncing){
+		.waiter.wait_ended = wait_ended,
+		.inode = inode,
+		.told = ctx->told,
+		.began = zf_trace_began(ZF_OPERATION_FSYNC, inode->ino, 0, 0),
+		.ended = ended,
+		.arg = arg,
+	};
+	zf_sync_share_join(inode, &syncing->waiter);
+	return -EINPROGRESS;
+}
+
+int zf_durable_later_end(struct zf_syncing *syncing)
+{
+	struct zf_inode *inode = syncing->inode;
+	int r = 0;
+
+	if (!syncing->served && zf_sync_share_resume(inode, &syncing->waiter) == ZF_SYNC_RUN)
+		r = run_shared(inode, true);
+	r = answer_and_tell(inode, &syncing->told, r);
+	zf_inode_put(inode);
+	free(syncing);
+	return r;
 }
 
 int zf_durable_names(struct zf_fs *fs)

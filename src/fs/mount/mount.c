@@ -450,7 +450,7 @@ int zf_fs_unmount(struct zf_fs *fs)
 		r = zf_change_store_all(fs);
 	}
 	if (r == 0)
-		r = zf_write_errors_tell(fs, NULL, 0);
+		r = zf_write_errors_tell(fs, &(struct zf_told){0});
 	free_fs(fs);
 	return r;
 }

@@ -182,7 +182,7 @@ static int sync_file(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, b
 	if (r < 0)
 		return r;
 	if (fs->read_only)
-		r = zf_write_error_tell(inode, ctx->errors, zf_write_error_told(ctx->errors));
+		r = zf_write_error_tell(inode, &ctx->told);
 	else if (ctx->may_wait)
 		r = zf_durable_inode(inode, ctx, data_only);
 	else
@@ -199,13 +199,37 @@ int zf_fs_fsync(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino, bool d
 	return (int)zf_trace_ended(began, ZF_OPERATION_FSYNC, ino, r);
 }
 
+int zf_fs_sync_later(struct zf_fs *fs, const struct zf_ctx *ctx, uint64_t ino,
+		     zf_syncing_ended_fn *ended, void *arg)
+{
+	struct zf_inode *inode;
+	int r;
+
+	if (fs->read_only)
+		return -EAGAIN;
+	r = zf_inode_get(fs, ino, &inode);
+	if (r < 0)
+		return r;
+	r = zf_durable_later(inode, ctx, ended, arg);
+	if (r != -EINPROGRESS)
+		zf_inode_put(inode);
+	return r;
+}
+
+int zf_fs_sync_later_end(struct zf_syncing *syncing)
+{
+	uint64_t ino = syncing->inode->ino, began = syncing->began;
+	int r = zf_durable_later_end(syncing);
+
+	return (int)zf_trace_ended(began, ZF_OPERATION_FSYNC, ino, r);
+}
+
 static int sync_all(struct zf_fs *fs, const struct zf_ctx *ctx)
 {
-	uint64_t told = zf_write_error_told(ctx->errors);
 	int r, error;
 
 	if (fs->read_only)
-		return zf_write_errors_tell(fs, ctx->errors, told);
+		return zf_write_errors_tell(fs, &ctx->told);
 	if (!ctx->may_wait)
 		return -EAGAIN;
 	r = zf_data_flush_all(fs, true);
@@ -214,7 +238,7 @@ static int sync_all(struct zf_fs *fs, const struct zf_ctx *ctx)
 		r = zf_txn_flush(fs->txn, zf_dev_write_mark(fs->dev));
 	if (r == 0)
 		r = zf_txn_sync(fs->txn);
-	error = zf_write_errors_tell(fs, ctx->errors, told);
+	error = zf_write_errors_tell(fs, &ctx->told);
 	return r < 0 ? r : error;
 }
 

@@ -14,7 +14,10 @@ struct zf_daemon;
 struct zf_workers;
 
 int zf_workers_new(struct zf_daemon *daemon, struct zf_workers **ret_workers);
-/* Runs the calls that are still parked, then ends the threads. Takes NULL. */
+/*
+ * Runs the calls that are still parked, and those that these bring (sync_later.h), then ends the
+ * threads. Takes NULL.
+ */
 void zf_workers_free(struct zf_workers *workers);
 
 /* Takes over the call. */

@@ -52,8 +52,9 @@ struct zf_write_errors {
 bool zf_write_error_note_locked(struct zf_inode *inode, int error);
 
 /*
- * Returns what to tell a caller that was told so far: 0, or -errno, and the cursor moves on.
- * Without a cursor it returns the error while that is untold, and the error stays untold.
+ * Returns what to tell a caller that knows of errors up to told->number: 0, or -errno, and the
+ * cursor moves on. Without a cursor it returns the error while that is untold, and the error stays
+ * untold.
  */
 int zf_write_error_tell(struct zf_inode *inode, const struct zf_told *told);
 /* The same for all files (syncfs). Errors of inodes that are untold stay untold. */

@@ -40,6 +40,7 @@ int zf_durable_inode(struct zf_inode *inode, const struct zf_ctx *ctx, bool data
  * it, and may be waiting for a commit; or this filesystem has data that is written in place.
  */
 int zf_durable_by_record(struct zf_inode *inode, const struct zf_ctx *ctx, bool data_only);
+
 /* A data sync that waits without a thread. */
 struct zf_syncing {
 	struct zf_sync_waiter waiter;
@@ -57,8 +58,9 @@ struct zf_syncing {
  */
 int zf_durable_later(struct zf_inode *inode, const struct zf_ctx *ctx, zf_syncing_ended_fn *ended,
 		     void *arg);
-/* Puts the inode. */
+/* Ends what zf_durable_later() began (zf_fs_sync_later_end()), and puts the inode. */
 int zf_durable_later_end(struct zf_syncing *syncing);
+
 /*
  * Makes all operations before this call durable: fsync of a directory. No lock and no join held; it
  * waits.
